@@ -11,12 +11,16 @@ export interface Caps {
   perSurvey: string;
   perMonth: string;
   lifetime: string;
+  /** The most delta in total: "0" refuses every survey whose guarantee has a delta. */
+  delta: string;
 }
 
 export interface Spent {
   survey: string;
   month: string;
   lifetime: string;
+  surveyDelta: string;
+  delta: string;
 }
 
 /** "handed": an earlier version gave the report to the application, which sent it itself. */
@@ -101,6 +105,8 @@ export class Survey {
   readonly domain: Domain;
   /** The loss of one report, computed from the table. */
   readonly epsilon: string;
+  /** The delta of a new answer: "0", unless the mechanism has one. */
+  readonly delta: string;
   /** The loss of all reports on one answer. */
   readonly longitudinalEpsilon: string;
   /** For words: the part of a word that is reported. A longer word is cut. */
@@ -115,7 +121,9 @@ export class Device {
   constructor(store: Store, options?: { clock?: () => Date; announced?: boolean });
   caps(changes?: { [Name in keyof Caps]?: string | number }): Promise<Caps>;
   spent(manifest: Manifest): Promise<Spent>;
-  left(manifest: Manifest): Promise<{ epsilon: string; price: string }>;
+  left(manifest: Manifest): Promise<{ epsilon: string; price: string; delta: string; priceDelta: string }>;
+  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
+  allowDelta(manifest: Manifest): Promise<Caps>;
   latest(manifest: Manifest): Promise<StoredReport | null>;
   where(): Promise<{ store: string; origin: string | null; persisted: boolean }>;
 }

@@ -227,3 +227,29 @@ def test_a_person_reports_a_word_and_sees_what_is_left_of_it(playwright, tmp_pat
     finally:
         chromium.kill()
         server.stop()
+
+
+def test_a_survey_with_a_delta_needs_the_persons_permission(playwright, tmp_path):
+    path, manifest = make(
+        tmp_path, "hours", labels=None, bounds=(0, 24), mechanism="gaussian", epsilon=2, delta="1e-4", minimum_batch=1
+    )
+    server = Server(tmp_path, path)
+    chromium = Chromium(playwright, tmp_path / "profile")
+    try:
+        tab = chromium.tab(server.at(f"/s/{manifest.id}"))
+        tab.get_by_label("A number from 0 to 24").fill("8")
+        assert "With a probability of up to δ = 0.0000999" in tab.inner_text(".lead")
+        tab.get_by_role("button", name="Randomise my answer").click()
+        wait_until_it_says(tab, "your caps do not allow")
+        tab.get_by_role("button", name="Allow a probability of up to δ = 0.0001 on this site").click()
+        wait_until_it_says(tab, "You can answer now")
+        tab.get_by_role("button", name="Randomise my answer").click()
+        tab.wait_for_selector("#made:not([hidden])")
+        assert 0 <= json.loads(tab.inner_text("#line"))["report"] < manifest.table.form.count
+        tab.get_by_role("button", name="Send this report").click()
+        wait_until_it_says(tab, "Your report was sent")
+        server.read("/owner/publish", f"survey={manifest.id}".encode())
+        assert "and a δ of 0.0000999" in server.read("/owner")
+    finally:
+        chromium.kill()
+        server.stop()

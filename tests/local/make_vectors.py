@@ -7,6 +7,7 @@ import json
 import sys
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -73,6 +74,8 @@ def tables():
     for method in ("split", "sample"):
         for count in (1, 5, 12):
             yield sf.local.questions(count, epsilon=1, method=method)
+    for epsilon, delta in ((4, "1e-3"), ("0.7", "0.05")):
+        yield sf.local.mean_randomiser("gaussian", lower="-2.5", upper="7.25", epsilon=epsilon, delta=delta)
     yield sf.local.heavy_hitters(4, 2, alphabet="abcdefghijklmnopqrstuvwxyz")
     yield sf.local.heavy_hitters(1, "0.3")  # one group, two hashes
     yield sf.local.heavy_hitters(7, 5, step=5)
@@ -131,6 +134,7 @@ def reports():
         yield {
             "description": table.describe(),
             "epsilon": write_plain(table.epsilon),
+            "delta": write_plain(getattr(table, "delta", Decimal(0))),
             "draws": [draw for draw in drawn if draw is not None],
         }
 
@@ -231,6 +235,10 @@ def whole_surveys(key):
     yield "words", new_survey("Which word?", epsilon=2, key=key, words=6, alphabet="abcdefgh", begins=BEGINS)
     yield "bytes", new_survey("Which word?", epsilon=1, key=key, words=9, begins=BEGINS)
     yield (
+        "delta",
+        new_survey("How long?", epsilon=4, delta="0.01", key=key, bounds=(0, 24), mechanism="gaussian", begins=BEGINS),
+    )
+    yield (
         "two stages, k-ary",
         new_survey(
             "Which?", epsilon=1, key=key, labels=list("abcd"), period_days=7, renewal=Renewal(2, 10), begins=BEGINS
@@ -298,7 +306,7 @@ def altered(key):
     coins = plain_one["mechanism"]["coins"]
     name = next(iter(coins))
     yield "table altered", text.replace(str(coins[name]).encode(), str(coins[name] + 1).encode())
-    for version in (0, 2, 3, "1", None, True):
+    for version in (0, 2, 3, 4, "1", None, True):
         yield f"version {version!r}", signed(key, changed(plain_one, version=version))
     yield "another format", signed(key, changed(plain_one, format="survey"))
     yield "another id", signed(key, changed(plain_one, id="0" * 32), renamed=False)
@@ -388,6 +396,7 @@ def altered(key):
         yield f"memoise {number} of two stages", signed(key, changed(staged, memoise=memo))
     yield "memoised, but once", signed(key, changed(staged, period_days=0))
     yield from word_surveys(key, surveys["words"])
+    yield from delta_surveys(key, surveys["delta"], plain_one)
     numbers = surveys["numbers"]
     for number, mechanism in enumerate(mean_descriptions(numbers["mechanism"])):
         yield f"mean {number}", signed(key, changed(numbers, mechanism=mechanism, epsilon="9", lifetime_epsilon="9"))
@@ -429,6 +438,34 @@ def word_surveys(key, asked):
     ):  # fmt: skip
         yield f"words {number}", signed(key, changed(asked, domain={**domain, **change}))
     yield "words in version 1", signed(key, changed(asked, version=1))
+
+
+def delta_surveys(key, asked, pure):
+    """Alterations of a survey with a delta."""
+    noise = asked["mechanism"]["noise"]
+    for number, change in enumerate(
+        [
+            {"noise": [noise[0] + 1, *noise[1:]]}, {"noise": [noise[0] + 2 * noise[-1], *noise[1:-1]]},
+            {"noise": noise[:1]}, {"noise": [UNITS]}, {"noise": [*noise, 0]},
+            {"noise": [str(noise[0]), *noise[1:]]}, {"noise": "noise"},
+            {"noise": [UNITS - 2 * 8193] + [1] * 8193}, {"noise": [UNITS - 2 * 5] + [1] * 5}, {"steps": 3},
+            {"steps": 8},
+            {"steps": 64}, {"steps": "16"}, {"steps": True}, {"epsilon": "0"}, {"epsilon": "65"}, {"epsilon": 1},
+            {"epsilon": "4.5"}, {"epsilon": "3"}, {"epsilon": "4.0"}, {"more": 1}, {"lower": "1"},
+            {"noise": [noise[0] + noise[1], noise[1] // 2 + 1, *noise[2:]]},
+        ]
+    ):  # fmt: skip
+        yield f"noise {number}", signed(key, changed(asked, mechanism={**asked["mechanism"], **change}))
+    for field in ("delta", "lifetime_delta"):
+        for number, value in enumerate(["0.001", "0", "-1", "1", "0.99", 1, None, "x", "0.0100"]):
+            yield f"{field} {number}", signed(key, changed(asked, **{field: value}))
+        less = {name: value for name, value in asked.items() if name != field}
+        yield f"without {field}", signed(key, less)
+    bare = {name: value for name, value in asked.items() if name not in ("delta", "lifetime_delta")}
+    for version in (1, 2, 3):
+        yield f"noise in version {version} without delta", signed(key, changed(bare, version=version))
+    yield "a delta in version 2", signed(key, changed(asked, version=2))
+    yield "pure in version 3", signed(key, changed(pure, version=3, delta="0.1", lifetime_delta="0.1"))
 
 
 def mean_descriptions(hybrid):

@@ -351,8 +351,10 @@ def test_answers_may_be_said_in_several_ways():
 
 @pytest.mark.parametrize("name", SURVEYS)
 def test_reports_are_well_formed(name, tmp_path):
-    value = {"numbers": 3.5, "repeated": 2, "questions": [True, True, False]}.get(name, 1)
+    values = {"numbers": 3.5, "repeated": 2, "questions": [True, True, False], "words": "abc", "bytes": "é", "delta": 7}
+    value = values.get(name, 1)
     for person in range(10):
+        Device(tmp_path / f"{person}.db").set_caps(delta="0.01")
         report = on(name, tmp_path / f"{person}.db").report(value, at=at(1))
         assert SURVEYS[name].table.form.decode([report.report])[1] == 0
 
@@ -419,7 +421,7 @@ def test_books_that_cannot_be_read_are_never_replaced(device):
     survey = on("categories", device)
     survey.report("a", at=at(1))
     whole = device.read_bytes()
-    other = whole.replace(b"sfumato-device 1", b"sfumato-device 9")
+    other = whole.replace(b"sfumato-device 2", b"sfumato-device 9")
     for damaged in (b"", b"nonsense" * 1000, whole[:3000], other):
         device.write_bytes(damaged)
         with pytest.raises(LedgerError) as caught:

@@ -221,10 +221,11 @@ def test_altered_documents_are_refused_for_the_reason():
     """The documents of the shared vectors: what they must be refused for is read here from their names."""
     expected = {
         "spaces": "form", "huge": "size", "unsigned": "form", "question altered": "signature",
-        "table altered": "signature", "version 2": "version", "another id": "id", "a bolder table, signed": "epsilon",
+        "table altered": "signature", "version 4": "version", "another id": "id", "a bolder table, signed": "epsilon",
         "a coin of zero": "table", "a coin of all": "table", "without memoise": "field", "an unknown field": "field",
         "memoise 2 of two stages": "epsilon", "memoise 9 of two stages": "epsilon", "lifetime_epsilon 1": "epsilon",
         "public_key: one digit": "signature", "mean 15": "table", "mean 26": "table", "question 5": "epsilon",
+        "noise 0": "table", "noise 1": "delta", "noise 18": "delta", "delta 0": "delta",
     }  # fmt: skip
     found = dict(altered(KEY))
     for name, reason in expected.items():

@@ -21,6 +21,7 @@ TEXTS = (
     "2026-01-01T24:00:00Z",
     "2026-01-01T00:00:60Z", "2199-12-31T23:59:59Z", "__proto__", "constructor", "rr", "krr", "oue", "sue", "olh",
     "hadamard", "subset", "duchi", "piecewise", "hybrid", "laplace", "questions", "pem", "categories", "numbers",
+    "gaussian", "words", "0.00001",
 )  # fmt: skip
 VALUES = (None, True, False, *NUMBERS, *TEXTS, [], {}, [1], {"a": 1})
 NAMES = ("x", "__proto__", "k", "coins", "epsilon", "\U0001f600", "\ufb33", "constructor")
@@ -30,7 +31,7 @@ import { readManifest } from "./src/manifest.js";
 import { fromHex } from "./src/randomness.js";
 for (const line of readFileSync(process.argv[1], "utf8").trim().split("\\n")) {
   const verdict = await readManifest(fromHex(line)).then(
-    (found) => `taken ${found.table.epsilon.text} ${found.price.text} ${found.digest}`,
+    (found) => `taken ${found.table.epsilon.text} ${found.price.text} ${found.priceDelta.text} ${found.digest}`,
     (error) => error.code ?? `crashed: ${error.stack}`,
   );
   console.log(verdict);
@@ -64,8 +65,8 @@ def alter(statement, dice):
     elif isinstance(parent, list):
         parent.append(copy.deepcopy(old))
     else:
-        field = dice.choice(["mechanism", "domain", "memoise", "epsilon", "period_days"])
-        statement[field] = copy.deepcopy(dice.choice(SURVEYS)[field])
+        field = dice.choice(["mechanism", "domain", "memoise", "epsilon", "period_days", "version"])
+        statement[field] = copy.deepcopy(dice.choice(SURVEYS).get(field))
 
 
 def mixed(data, dice):
@@ -94,7 +95,8 @@ def verdict(data):
         found = read_manifest(data)
     except CatalogError as refused:
         return refused.code
-    return f"taken {write_plain(found.table.epsilon)} {write_plain(found.price)} {found.digest}"
+    losses = (found.table.epsilon, found.price, found.price_delta)
+    return f"taken {' '.join(write_plain(loss) for loss in losses)} {found.digest}"
 
 
 @pytest.mark.parametrize("seed", [1, 2])

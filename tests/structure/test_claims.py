@@ -72,6 +72,8 @@ WITHOUT = {
     ("hadamard.py", "Hadamard.columns"),
     ("hashing.py", "Hashing.buckets"),
     ("hashing.py", "Hashing.seed_bits"),
+    ("shifted_noise.py", "ShiftedNoise.outputs"),
+    ("shifted_noise.py", "ShiftedNoise.reach"),
     ("mean_tables.py", "Mixture.outputs"),
     ("mean_tables.py", "Mixture.steps"),
     ("mean_tables.py", "Rows.outputs"),

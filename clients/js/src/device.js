@@ -34,7 +34,8 @@ export class Device {
 
   /** Return the person's caps, after the given changes. */
   caps(changes = {}) {
-    for (const value of Object.values(changes)) positive(value);
+    for (const [name, value] of Object.entries(changes)) if (name !== "delta") positive(value);
+    if ("delta" in changes) decimalOf(String(changes.delta), "survey-number");
     return this.#ledger((ledger) => {
       for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) ledger.caps[name] = String(changes[name]);
       return { ...ledger.caps };
@@ -60,7 +61,24 @@ export class Device {
     return this.#ledger((ledger) => {
       const remaining = limits(ledger, manifest, this.clock()).map(([limit, already]) => add(limit, negative(already)));
       const least = remaining.reduce((a, b) => (compare(a, b) < 0 ? a : b));
-      return { epsilon: least.n > 0n ? decimalText(least) : "0", price: manifest.price.text };
+      const delta = deltaLimits(ledger, manifest, this.clock())
+        .map(([limit, already]) => add(limit, negative(already)))
+        .reduce((a, b) => (compare(a, b) < 0 ? a : b));
+      return {
+        epsilon: least.n > 0n ? decimalText(least) : "0",
+        price: manifest.price.text,
+        delta: delta.n > 0n ? decimalText(delta) : "0",
+        priceDelta: manifest.priceDelta.text,
+      };
+    });
+  }
+
+  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
+  allowDelta(manifest) {
+    return this.#ledger((ledger) => {
+      const wanted = add(spent(ledger, manifest.digest, this.clock()).delta, manifest.priceDelta);
+      if (compare(decimalOf(ledger.caps.delta), wanted) < 0) ledger.caps.delta = decimalText(wanted);
+      return { ...ledger.caps };
     });
   }
 
@@ -167,7 +185,19 @@ function charge(ledger, manifest, period, now) {
   for (const [limit, already] of limits(ledger, manifest, now)) {
     if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
   }
-  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price) });
+  for (const [limit, already] of deltaLimits(ledger, manifest, now)) {
+    if (compare(manifest.priceDelta, add(limit, negative(already))) > 0) throw new Refused("budget-delta");
+  }
+  const delta = manifest.priceDelta.n ? { delta: decimalText(manifest.priceDelta) } : {};
+  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price), ...delta });
+}
+
+function deltaLimits(ledger, manifest, now) {
+  const so = spent(ledger, manifest.digest, now);
+  return [
+    [manifest.lifetimeDelta, so.surveyDelta],
+    [decimalOf(ledger.caps.delta), so.delta],
+  ];
 }
 
 function limits(ledger, manifest, now) {
@@ -187,16 +217,19 @@ function limits(ledger, manifest, now) {
 function spent(ledger, digest, now) {
   const recent = ledger.charges.findIndex((charged) => charged.day > dayOf(now) - DAYS_A_MONTH);
   const total = (charges) => charges.map((charged) => decimalOf(charged.epsilon)).reduce(add, ZERO);
+  const deltas = (charges) => charges.map((charged) => decimalOf(charged.delta ?? "0")).reduce(add, ZERO);
   return {
+    surveyDelta: deltas(ledger.charges.filter((charged) => charged.survey === digest)),
+    delta: deltas(ledger.charges),
     survey: total(ledger.charges.filter((charged) => charged.survey === digest)),
     month: total(recent < 0 ? [] : ledger.charges.slice(recent)),
     lifetime: total(ledger.charges),
   };
 }
 
-function decimalOf(text) {
+function decimalOf(text, code = "device-ledger") {
   const found = decimal(text);
-  if (!found || found.n < 0n) throw new Refused("device-ledger");
+  if (!found || found.n < 0n) throw new Refused(code);
   return found;
 }
 

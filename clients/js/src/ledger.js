@@ -4,7 +4,8 @@ import { decimal } from "./exact.js";
 import { system, toHex } from "./randomness.js";
 import { Refused } from "./refusals.js";
 
-const FORMAT = "sfumato-device 2";
+const FORMAT = "sfumato-device 3";
+const SECOND_FORMAT = "sfumato-device 2";
 const FIRST_FORMAT = "sfumato-device 1";
 const KEPT_PERIODS = 4; // reports of earlier periods are removed
 const KEPT_UNSENT = 52; // unsent reports of earlier periods are given up
@@ -13,8 +14,8 @@ const KEPT_DAYS_AFTER_END = 60;
 const OVER = Number.MAX_SAFE_INTEGER;
 const STATES = ["made", "sent", "unconfirmed", "refused", "withdrawn", "handed"];
 
-/** The most epsilon that a person allows: for one survey, in any thirty days, and in total. */
-export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32" });
+/** The most epsilon that a person allows, for one survey, in any thirty days and in total; and the most delta. */
+export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32", delta: "0" });
 
 export function freshLedger() {
   const secret = toHex(system.take(32));
@@ -31,18 +32,18 @@ export function readLedger(text) {
   }
   const { format, secret, caps, charges, permanent, reports } = ledger ?? {};
   const whole =
-    (format === FORMAT || format === FIRST_FORMAT) &&
+    [FORMAT, SECOND_FORMAT, FIRST_FORMAT].includes(format) &&
     typeof secret === "string" &&
     /^[0-9a-f]{64}$/.test(secret) &&
     [caps, permanent, reports].every(isPlain) &&
-    Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
+    Object.keys(DEFAULT_CAPS).every((name) => (name === "delta" ? isDelta(format, caps) : decimal(caps[name])?.n > 0n)) &&
     [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
     Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
     Object.values(reports).every((made) => Object.values(made).every(isRecord)) &&
     Array.isArray(charges) &&
     charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
   if (!whole) throw new Refused("device-ledger");
-  return format === FORMAT ? checked(ledger) : upgraded(ledger);
+  return format === FIRST_FORMAT ? upgraded(ledger) : checked(withDelta(ledger));
 }
 
 function checked(ledger) {
@@ -57,8 +58,15 @@ function checked(ledger) {
 /** In the first format, the application sent the reports itself: "handed". */
 function upgraded(ledger) {
   for (const made of Object.values(ledger.reports)) for (const one of Object.values(made)) one.state = "handed";
-  return { ...ledger, format: FORMAT, surveys: {} };
+  return { ...withDelta(ledger), surveys: {} };
 }
+
+/** Before the third format, no survey had a delta. */
+function withDelta(ledger) {
+  return { ...ledger, format: FORMAT, caps: { ...ledger.caps, delta: ledger.caps.delta ?? "0" } };
+}
+
+const isDelta = (format, { delta }) => (format === FORMAT ? decimal(delta)?.n >= 0n : delta === undefined);
 
 /**
  * One ledger of two: that of this store, and the one that an earlier version kept in localStorage.

@@ -8,7 +8,9 @@ import { rebuild, staged } from "./tables.js";
 import { MOST_BITS, wordCode } from "./words.js";
 
 const FORMAT = "sfumato-survey";
-const VERSIONS = [1, 2];
+const VERSIONS = [1, 2, 3];
+const DELTA_FIELDS = ["delta", "lifetime_delta"]; // of version 3
+const NO_DELTA = { n: 0n, d: 1n, text: "0" };
 const MOST_ALPHABET = 2 ** 12;
 export const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
@@ -66,7 +68,8 @@ export function periodAt(manifest, moment) {
 }
 
 async function checked(statement) {
-  if (!hasExactly(statement, FIELDS)) throw new Refused("survey-field");
+  const withDelta = statement.version >= 3;
+  if (!hasExactly(statement, withDelta ? [...FIELDS, ...DELTA_FIELDS] : FIELDS)) throw new Refused("survey-field");
   const { id, ...rest } = statement;
   if (id !== (await digestOf(rest)).slice(0, 32)) throw new Refused("survey-id");
   const question = text(statement.question, 4000);
@@ -76,6 +79,7 @@ async function checked(statement) {
   const [created, expires] = [readTime(statement.created), readTime(statement.expires)];
   const { endpoint } = statement;
   if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
+  const [delta, lifetimeDelta] = withDelta ? [share(statement.delta), share(statement.lifetime_delta)] : [NO_DELTA, NO_DELTA];
   const domain = domainOf(statement.domain, statement.version);
   const permanent = tableOf(statement.mechanism, domain);
   const memo = memoOf(statement.memoise, periodDays);
@@ -87,9 +91,14 @@ async function checked(statement) {
   if (compare(table.epsilon, epsilon) > 0 || compare(price, stated) > 0 || compare(price, lifetime) > 0) {
     throw new Refused("survey-epsilon");
   }
+  const priceDelta = permanent.delta ?? NO_DELTA;
+  if (compare(priceDelta, delta) > 0 || compare(priceDelta, lifetimeDelta) > 0) {
+    throw new Refused(withDelta ? "survey-delta" : "survey-table");
+  }
   const digest = await digestOf(statement);
   return {
     id, question, domain, permanent, table, memo, price, lifetime, periodDays, endpoint, created, expires, digest,
+    priceDelta, lifetimeDelta,
     minimumBatch: statement.minimum_batch,
   };
 }
@@ -170,6 +179,12 @@ function whole(value, least, most) {
 function loss(value) {
   const found = decimal(value);
   if (!found || found.n <= 0n) throw new Refused("survey-field");
+  return found;
+}
+
+function share(value) {
+  const found = loss(value);
+  if (found.n >= found.d) throw new Refused("survey-field");
   return found;
 }
 

@@ -6,7 +6,7 @@ export const REFUSALS = {
     "This is not a signed survey in canonical JSON (RFC 8785).",
     "Load the file exactly as it was published; any change of its format breaks the signature.",
   ],
-  "survey-version": ["This survey has another format version.", "This program reads versions 1 and 2. Update it, or ask for a survey of an older version."],
+  "survey-version": ["This survey has another format version.", "This program reads versions 1 to 3. Update it, or ask for a survey of an older version."],
   "survey-signature": [
     "The signature does not match the survey.",
     "The survey was changed after it was signed. Do not answer it; fetch it again from the team that asks.",
@@ -36,6 +36,10 @@ export const REFUSALS = {
     "The survey's table costs more epsilon than the survey states.",
     "This follows from the table's own integers. Do not answer it.",
   ],
+  "survey-delta": [
+    "The survey's table has a greater delta than the survey states.",
+    "This follows from the table's own integers. Do not answer it.",
+  ],
   "survey-cap": [
     "One answer to this survey costs more epsilon than your own cap.",
     "Nothing was sent, and no budget was spent.",
@@ -61,6 +65,10 @@ const MORE = {
   "survey-value": ["The value is not an answer to this survey.", "The survey's domain lists the possible answers."],
   "survey-number": ["A cap must be a decimal number above zero.", "For example '0.5'."],
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent, and no budget was spent."],
+  "budget-delta": [
+    "This survey's guarantee has a delta that your caps do not allow.",
+    "Nothing was sent, and no budget was spent. Only you can allow a delta.",
+  ],
   "device-missing": [
     "No place was given for the person's own ledger.",
     "Pass a device, such as new Device(new FileStore(folder)).",

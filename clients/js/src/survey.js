@@ -126,6 +126,11 @@ export class Survey {
     return this.manifest.table.epsilon.text;
   }
 
+  /** The delta of a new answer, computed from the table: "0", unless the mechanism has one. */
+  get delta() {
+    return this.manifest.priceDelta.text;
+  }
+
   /** The privacy loss of all reports on one answer. */
   get longitudinalEpsilon() {
     return this.manifest.price.text;

@@ -10,6 +10,7 @@ import { hasExactly } from "./canonical.js";
 import { add, compare, decimal, greater, lossOfRatio, ratio, times } from "./exact.js";
 import { irreducible, parity, product } from "./fields.js";
 import { coin, even, number } from "./randomness.js";
+import { shiftedNoise } from "./noise.js";
 import { moveOn, require, unit, UNITS, whole } from "./units.js";
 import { prefixes } from "./words.js";
 
@@ -153,8 +154,8 @@ function means({ mechanism, lower, upper, ...description }) {
   require(low && high);
   const bounds = { lower: Number(lower), upper: Number(upper) };
   require(bounds.upper - bounds.lower > 0 && bounds.upper - bounds.lower < Infinity);
-  const { outputs, epsilon, draw } = MEANS[mechanism](description);
-  return { kind: "numbers", low, high, ...bounds, epsilon, form: codes(outputs), draw };
+  const { outputs, epsilon, delta, draw } = MEANS[mechanism](description);
+  return { kind: "numbers", low, high, ...bounds, epsilon, delta, form: codes(outputs), draw };
 }
 
 /** Round up or down to a step at random. */
@@ -291,6 +292,7 @@ const MEANS = {
   },
   hybrid,
   laplace: fullTable,
+  gaussian: shiftedNoise,
 };
 
 const MADE = {
@@ -305,6 +307,7 @@ const MADE = {
   piecewise: means,
   hybrid: means,
   laplace: means,
+  gaussian: means,
   questions,
   pem: prefixes,
 };

@@ -38,6 +38,8 @@ test("a report is charged once for its period, and repeated for free", async () 
     survey: survey.epsilon,
     month: survey.epsilon,
     lifetime: survey.epsilon,
+    surveyDelta: "0",
+    delta: "0",
   });
   assert.deepEqual(JSON.parse(Survey.line(first)), {
     survey: survey.id,
@@ -47,6 +49,40 @@ test("a report is charged once for its period, and repeated for free", async () 
   });
   assert.equal(first.state, "made");
   assert.match(first.id, /^[0-9a-f]{32}$/);
+});
+
+test("a survey with a delta is refused until the person allows it", async () => {
+  const survey = await load("delta");
+  assert.ok(Number(survey.delta) > 0 && Number(survey.delta) <= 0.01);
+  await assert.rejects(survey.report(8, at(1)), refused("budget-delta"));
+  assert.equal((await survey.device.spent(survey.manifest)).lifetime, "0"); // the refusal cost nothing
+  const before = await survey.device.left(survey.manifest);
+  assert.deepEqual([before.delta, before.priceDelta], ["0", survey.delta]);
+  assert.equal((await survey.device.caps({ delta: "0.000001" })).delta, "0.000001");
+  await assert.rejects(survey.report(8, at(1)), refused("budget-delta"));
+  await survey.device.allowDelta(survey.manifest);
+  const made = await survey.report(8, at(1));
+  assert.equal(made.repeated, false);
+  assert.equal((await survey.device.spent(survey.manifest)).delta, survey.delta);
+  assert.equal((await survey.device.left(survey.manifest)).delta, "0");
+  for (const cap of ["-1", "x", NaN]) assert.throws(() => survey.device.caps({ delta: cap }), refused("survey-number"));
+  assert.equal((await survey.device.caps({ delta: 0 })).delta, "0");
+});
+
+test("ledgers of earlier formats have no delta, and keep their charges", async () => {
+  const store = new MemoryStore();
+  const device = new Device(store);
+  const survey = await load("categories", { device });
+  const made = await survey.report("a", at(1));
+  const older = (change) => store.update(async (text) => [JSON.stringify(change(JSON.parse(text))), null]);
+  const { delta, ...caps } = await device.caps();
+  assert.equal(delta, "0");
+  await older((ledger) => ({ ...ledger, format: "sfumato-device 2", caps }));
+  assert.deepEqual(await device.caps(), { ...caps, delta: "0" });
+  assert.equal((await survey.report("b", at(1))).id, made.id);
+  assert.equal((await device.spent(survey.manifest)).lifetime, survey.epsilon);
+  await older((ledger) => ({ ...ledger, caps })); // the present format without a cap on delta is damaged
+  await assert.rejects(device.caps(), refused("device-ledger"));
 });
 
 test("before it begins and after its end nothing is reported", async () => {
@@ -83,7 +119,7 @@ test("the person's own caps hold, and can be changed", async () => {
   await device.caps({ perSurvey: "0.4" });
   const survey = await load("yes or no", { device });
   await assert.rejects(survey.report(true, at(1)), refused("budget-exceeded"));
-  assert.deepEqual(await device.caps({ perSurvey: 4, perMonth: "0.6" }), { perSurvey: "4", perMonth: "0.6", lifetime: "32" });
+  assert.deepEqual(await device.caps({ perSurvey: 4, perMonth: "0.6" }), { perSurvey: "4", perMonth: "0.6", lifetime: "32", delta: "0" });
   await survey.report(true, at(1));
   const other = await load("two stages, rows", { device });
   await assert.rejects(other.report(0, at(2)), refused("budget-exceeded"));

@@ -47,10 +47,11 @@ test("numbers have the same positions", () => {
 
 test("every table costs the same and draws the same reports", () => {
   const names = new Set();
-  for (const { description, epsilon, draws } of vectors.reports) {
+  for (const { description, epsilon, delta, draws } of vectors.reports) {
     const table = rebuild(description);
     names.add(description.mechanism);
     assert.equal(table.epsilon.text, epsilon);
+    assert.equal(table.delta?.text ?? "0", delta);
     assert.ok(draws.length > 3);
     for (const { answer, script, report } of draws) {
       const source = new Given(fromHex(script));
@@ -60,7 +61,7 @@ test("every table costs the same and draws the same reports", () => {
   }
   assert.deepEqual(
     [...names].sort(),
-    ["duchi", "hadamard", "hybrid", "krr", "laplace", "olh", "oue", "pem", "piecewise", "questions", "rr", "subset", "sue"],
+    ["duchi", "gaussian", "hadamard", "hybrid", "krr", "laplace", "olh", "oue", "pem", "piecewise", "questions", "rr", "subset", "sue"],
   );
 });
 

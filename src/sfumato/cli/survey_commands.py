@@ -44,6 +44,9 @@ def new(
         str | None, typer.Option(help="The mechanism. Default: the one of least variance.", metavar="NAME")
     ] = None,
     most_bits: Annotated[int | None, typer.Option(help="The most bits of a report.", metavar="N")] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="The delta of --mechanism gaussian. Devices refuse it by default.", metavar="D")
+    ] = None,
     every_days: Annotated[int, typer.Option(help="The length of a period in days; 0: ask once.", metavar="N")] = 0,
     keep_epsilon: Annotated[
         str | None, typer.Option(help="The epsilon of a permanent report that devices keep.", metavar="E")
@@ -84,6 +87,7 @@ def new(
             "alphabet": alphabet,
             "mechanism": mechanism,
             "most_bits": most_bits,
+            "delta": delta,
             "period_days": every_days,
             "renewal": None if keep_epsilon is None else Renewal(keep_epsilon, keep_periods),
             "lifetime_epsilon": lifetime,
@@ -317,6 +321,7 @@ def _print_survey(loaded: "Survey") -> None:
         ["answers", answers],
         ["one report", f"ε = {format_epsilon(loaded.epsilon)}, computed from the table ({_name_mechanism(loaded)})"],
         ["all reports on one answer", f"ε = {format_epsilon(loaded.longitudinal_epsilon)}" + _describe_memo(manifest)],
+        *([["one answer", f"δ = {format_epsilon(loaded.delta)}, computed from the table"]] if loaded.delta else []),
         ["in total", f"at most ε = {manifest.lifetime_epsilon}"],
         ["asked", _describe_periods(manifest)],
         ["results", f"from {manifest.minimum_batch:,} reports on{name_parts(manifest)}"],
@@ -348,6 +353,11 @@ def _find_warnings(manifest: "Manifest") -> list[str]:
     from sfumato.local.survey.device import Caps
 
     cap, found = Caps().per_survey, []
+    if manifest.price_delta:
+        found.append(
+            "Devices refuse this survey by default, because its guarantee has a delta. People can allow one. At the "
+            "same epsilon, the mechanism hybrid has no delta and a smaller margin."
+        )
     if manifest.price > cap:
         found.append(
             f"Devices refuse this survey by default: the default cap for one survey is ε = {cap}. People can raise it."

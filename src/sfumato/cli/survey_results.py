@@ -210,7 +210,8 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
     local, long = format_epsilon(found.local_epsilon), format_epsilon(found.longitudinal_epsilon)
     say(found.question, "bold")
     total = "" if found.local_epsilon == found.longitudinal_epsilon else f" All reports on one answer: ε = {long}."
-    say(f"Local ε = {local} for one report, whoever reads it.{total}", "green")
+    with_delta = f" and δ = {format_epsilon(found.local_delta)}" if found.local_delta else ""
+    say(f"Local ε = {local}{with_delta} for one report, whoever reads it.{total}", "green")
     scope = "simultaneous" if found.simultaneous else "each alone"
     missing = "fake reports" + (", or the bias of numbers that were clamped to the bounds" * (found.kind == "mean"))
     if not found.lines:

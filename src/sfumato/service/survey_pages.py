@@ -35,6 +35,7 @@ def show_respondent(manifest: Manifest, settings: SurveySettings) -> HTMLRespons
         survey=manifest,
         sure=_bound_certainty(float(manifest.price)),
         epsilon=format_epsilon(manifest.price),
+        delta=format_epsilon(manifest.price_delta) if manifest.price_delta else "",
         consent=consent,
         address=manifest.endpoint or "reports",
     )
@@ -49,6 +50,10 @@ def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
         *([("this key", _describe_key(manifest, settings.keys))] if settings.keys else []),
         ("epsilon of one report, computed from the table", write_plain(manifest.table.epsilon)),
         ("epsilon of all reports on one answer", write_plain(manifest.price)),
+        *(
+            [("delta of one answer, computed from the table", write_plain(manifest.price_delta))]
+            * bool(manifest.price_delta)
+        ),
         ("most epsilon in total", write_plain(manifest.lifetime_epsilon)),
         ("runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"),
         ("results from", f"{manifest.minimum_batch:,} reports on{name_parts(manifest)}"),
@@ -80,6 +85,7 @@ class _Period:
     hidden: int  # estimates that are not listed
     results: Results | None
     local: str
+    delta: str
     shuffled: str
 
 
@@ -105,14 +111,15 @@ def _describe_period(collector: Collector, number: int, received: int, published
     try:
         found = publish_results(collector, number, publish=False)
     except QueryError:
-        return _Period(number, received, published, (), 0, None, "", "")
+        return _Period(number, received, published, (), 0, None, "", "", "")
     several = isinstance(collector.manifest.domain, YesNo)
     sentences = tuple(
         (write_sentence(line, found, questions=several), _bound_fakes(line, found)) for line in found.lines[:MOST_LINES]
     )
     return _Period(
         number, received, published, sentences, max(len(found.lines) - MOST_LINES, 0), found,
-        format_epsilon(found.local_epsilon), write_plain(found.shuffle_bound.epsilon),
+        format_epsilon(found.local_epsilon), format_epsilon(found.local_delta) if found.local_delta else "",
+        write_plain(found.shuffle_bound.epsilon),
     )  # fmt: skip
 
 

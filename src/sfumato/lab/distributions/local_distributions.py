@@ -16,8 +16,9 @@ from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.hadamard import Hadamard
 from sfumato.local.mechanisms.hashing import Hashing
 from sfumato.local.mechanisms.kary import ExactKary, Kary
-from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
+from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
 from sfumato.local.mechanisms.prefix_hashing import hash_rows
+from sfumato.local.mechanisms.shifted_noise import ShiftedNoise
 from sfumato.local.mechanisms.subset import Subset
 from sfumato.local.mechanisms.two_stage import TwoStage, pass_two_responses, pass_two_rows
 from sfumato.local.mechanisms.unary import Unary
@@ -25,6 +26,7 @@ from sfumato.local.randomisers.category_randomisers import Randomiser
 from sfumato.local.randomisers.category_tables import CategoryTable
 from sfumato.local.randomisers.heavy_hitters import HeavyHitters
 from sfumato.local.randomisers.mean_randomisers import MeanRandomiser
+from sfumato.local.randomisers.mean_values import MeanTable
 from sfumato.local.randomisers.questions import Questions
 from sfumato.local.randomisers.word_bits import pack_numbers
 from sfumato.number_arguments import read_whole_number
@@ -108,7 +110,7 @@ def mean_chances(table: MeanTable, position: int) -> list[Fraction]:
     return total
 
 
-def _step_chances(table: Ends | Window | Rows, step: int) -> list[Fraction]:
+def _step_chances(table: Ends | Window | Rows | ShiftedNoise, step: int) -> list[Fraction]:
     match table:
         case Ends(keep=keep):
             return [_respond(Fraction(keep, UNITS), 2, report == step) for report in range(2)]
@@ -117,6 +119,9 @@ def _step_chances(table: Ends | Window | Rows, step: int) -> list[Fraction]:
             return [within if (report - step) % table.outputs < width else beyond for report in range(table.outputs)]
         case Rows(rows):
             return [Fraction(units, UNITS) for units in rows[step]]
+        case ShiftedNoise(noise=noise):
+            away = (abs(report - table.reach - step) for report in range(table.outputs))
+            return [Fraction(noise[far] if far <= table.reach else 0, UNITS) for far in away]
         case _:
             assert_never(table)
 

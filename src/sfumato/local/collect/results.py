@@ -58,6 +58,7 @@ class Results:
     fakes: Fraction
     local_epsilon: Decimal
     longitudinal_epsilon: Decimal
+    local_delta: Decimal  # 0 for pure tables
     shuffle_bound: ShuffleBound
     assumptions: tuple[str, ...]
 
@@ -69,6 +70,7 @@ class Results:
             "people": self.people,
             "epsilon": write_plain(self.local_epsilon),
             "longitudinal_epsilon": write_plain(self.longitudinal_epsilon),
+            "delta": write_plain(self.local_delta),
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "fakes": float(self.fakes),
@@ -179,6 +181,7 @@ def combine_results(
         fakes=fakes,
         local_epsilon=manifest.table.epsilon,
         longitudinal_epsilon=manifest.price,
+        local_delta=manifest.price_delta,
         shuffle_bound=bound,
         assumptions=bound.assumptions if not manifest.period_days else (*bound.assumptions, ONE_PERIOD),
     )

@@ -42,6 +42,9 @@ ASSUMPTIONS = (
 )
 
 
+LOCAL_DELTA = "This is the local loss of one report: for a mechanism with a delta, no smaller bound is computed."
+
+
 @dataclass(frozen=True, slots=True)
 class Blanket:
     """P(report | answer) = common(report) * (high where it supports the answer, else low).
@@ -89,6 +92,8 @@ def bound_shuffling(
     """
     read_whole_number(people, "people", 1)
     chance = read_probability(delta, "delta")
+    if isinstance(randomiser, MeanRandomiser) and randomiser.delta:  # no amplification is claimed: the local loss holds
+        return ShuffleBound(randomiser.epsilon, randomiser.epsilon, randomiser.delta, people, False, (LOCAL_DELTA,))
     blanket, specific = find_blanket(randomiser)
     local = randomiser.epsilon
     allowed = max(float(chance), 1e-300)

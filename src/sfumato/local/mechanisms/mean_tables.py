@@ -206,9 +206,6 @@ class Rows:
         return draw_rows(np.array(self.rows, np.int64), round_to_steps(positions, self.steps, entropy), entropy)
 
 
-MeanTable = Ends | Window | Mixture | Rows
-
-
 def round_to_steps(positions: Positions, steps: int, entropy: Entropy) -> Positions:
     """Round each position up or down to a step at random.
 

@@ -12,12 +12,15 @@ import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import write_plain
+from sfumato.kernel.exact import round_up, write_plain
 from sfumato.local.mechanisms.coin_tables import UNITS
-from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
+from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
+from sfumato.local.mechanisms.shifted_noise import ShiftedNoise
+from sfumato.local.randomisers.gaussian_noise import find_least_gaussian
 from sfumato.local.randomisers.given_values import read_values
 from sfumato.local.randomisers.mean_values import (
     FloatArray,
+    MeanTable,
     compute_second_moments,
     find_best_ends,
     find_best_mixture,
@@ -32,6 +35,7 @@ from sfumato.local.randomisers.tally import Tally
 from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 
 MEAN_NAMES = ("duchi", "piecewise", "hybrid", "laplace")
+DELTA_NAMES = ("gaussian",)  # with a delta
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +98,18 @@ class MeanRandomiser:
 
     def __repr__(self) -> str:
         bounds = f"from {write_plain(self.lower)} to {write_plain(self.upper)}"
-        return f"<{self.name} {bounds}, epsilon {write_plain(self.epsilon)}>"
+        delta = f", delta {write_plain(self.delta)}" if self.delta else ""
+        return f"<{self.name} {bounds}, epsilon {write_plain(self.epsilon)}{delta}>"
 
     @property
     def epsilon(self) -> Decimal:
         """The privacy loss of one report, computed from the table and rounded up at the thirtieth digit."""
         return self.table.epsilon
+
+    @property
+    def delta(self) -> Decimal:
+        """The delta of one report at this epsilon, computed from the table and rounded up; 0 for a pure table."""
+        return self.table.delta if isinstance(self.table, ShiftedNoise) else Decimal(0)
 
     @property
     def span(self) -> float:
@@ -126,6 +136,8 @@ class MeanRandomiser:
                 return {**about, "steps": steps, "width": width, "coins": coins}
             case Rows(rows):
                 return {**about, "table": [list(row) for row in rows]}
+            case ShiftedNoise(steps, noise, epsilon):
+                return {**about, "steps": steps, "noise": list(noise), "epsilon": write_plain(epsilon)}
             case _:
                 assert_never(self.table)
 
@@ -218,11 +230,16 @@ class MeanRandomiser:
         return widest
 
 
-def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number) -> MeanRandomiser:
-    """The randomiser of this name with the most informative table over 2**32 that costs at most epsilon.
+def mean_randomiser(
+    name: str, *, lower: Number, upper: Number, epsilon: Number, delta: Number | None = None
+) -> MeanRandomiser:
+    """The randomiser of this name with the most informative table over 2**32 that costs at most epsilon (and delta).
 
-    "duchi" (one bit), "piecewise", "hybrid" (the least variance for most epsilons), "laplace" (for teaching).
+    "duchi" (one bit), "piecewise", "hybrid" (the least variance for most epsilons), "laplace" (for teaching), and
+    "gaussian", which has a delta and a greater variance than "hybrid" at the same epsilon.
     """
+    if (delta is not None) != (name in DELTA_NAMES):
+        raise InvalidParameter("delta", "is needed for gaussian, and only for it", "none" if delta is None else "one")
     exact, low, high = (
         read_positive_decimal(epsilon, "epsilon"),
         _read_bound(lower, "lower"),
@@ -237,8 +254,11 @@ def mean_randomiser(name: str, *, lower: Number, upper: Number, epsilon: Number)
             return MeanRandomiser(name, low, high, find_best_mixture(exact))
         case "laplace":
             return MeanRandomiser(name, low, high, make_laplace_table(exact))
+        case "gaussian":
+            share = round_up(read_probability(delta, "delta"))
+            return MeanRandomiser(name, low, high, find_least_gaussian(exact, share))
         case _:
-            raise InvalidParameter("name", f"must be one of {', '.join(MEAN_NAMES)}", "another name")
+            raise InvalidParameter("name", f"must be one of {', '.join((*MEAN_NAMES, *DELTA_NAMES))}", "another name")
 
 
 def rebuild_mean(description: object) -> MeanRandomiser:
@@ -265,6 +285,9 @@ def rebuild_mean(description: object) -> MeanRandomiser:
             return MeanRandomiser("hybrid", low, high, table)
         case "laplace", {"table": list(rows), **others} if not others and all(isinstance(row, list) for row in rows):
             return MeanRandomiser("laplace", low, high, Rows(tuple(tuple(row) for row in rows)))
+        case "gaussian", {"steps": steps, "noise": list(noise), "epsilon": str(epsilon), **others} if not others:
+            point = read_positive_decimal(epsilon, "epsilon")
+            return MeanRandomiser("gaussian", low, high, ShiftedNoise(steps, tuple(noise), point))
     raise InvalidParameter("description", "must be the published table of a mean", "another document")
 
 

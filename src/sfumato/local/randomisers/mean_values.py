@@ -15,10 +15,12 @@ import numpy.typing as npt
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import enclose_exp_neg
 from sfumato.local.mechanisms.coin_tables import UNITS, bound_rows_loss
-from sfumato.local.mechanisms.mean_tables import Ends, MeanTable, Mixture, Rows, Window
+from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
+from sfumato.local.mechanisms.shifted_noise import ShiftedNoise
 from sfumato.local.randomisers.coin_search import find_greatest_coin
 
 FloatArray = npt.NDArray[np.float64]
+MeanTable = Ends | Window | Mixture | Rows | ShiftedNoise
 STEPS = 1024  # of the grid under a window: rounding to it adds at most a millionth of the squared range
 TEACHING_STEPS = 16
 LEAST_MIXED_EPSILON = Decimal("0.61")  # below it, the ends alone have the least variance
@@ -80,6 +82,8 @@ def list_report_numbers(table: MeanTable) -> tuple[Fraction, ...]:
             return (*list_report_numbers(window), *list_report_numbers(ends))
         case Rows(rows):
             return solve_numbers(rows)
+        case ShiftedNoise(steps):  # the noise is symmetric: the expected report is the step
+            return tuple(Fraction(report - table.reach, steps) for report in range(table.outputs))
         case _:
             assert_never(table)
 
@@ -109,6 +113,9 @@ def list_report_probabilities(table: MeanTable, step: int) -> tuple[Fraction, ..
             )
         case Rows(rows):
             return tuple(Fraction(units, UNITS) for units in rows[step])
+        case ShiftedNoise(steps, noise):
+            row = [0] * step + [*reversed(noise[1:]), *noise] + [0] * (steps - step)
+            return tuple(Fraction(units, UNITS) for units in row)
         case _:
             assert_never(table)
 
@@ -135,6 +142,9 @@ def compute_second_moments(table: MeanTable) -> FloatArray:
             return share * compute_second_moments(window) + (1 - share) * np.linspace(
                 low_end, high_end, table.steps + 1
             )
+        case ShiftedNoise(noise=noise):
+            spread = 2 * sum(units * place**2 for place, units in enumerate(noise)) / (UNITS * table.steps**2)
+            return np.linspace(0, 1, table.steps + 1) ** 2 + spread
         case Ends() | Rows():
             steps = range(table.steps + 1)
             return np.array([np.array(list_report_probabilities(table, step), np.float64) @ squares for step in steps])

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import sum_exactly, write_plain
+from sfumato.kernel.exact import round_up, sum_exactly, write_plain
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -25,11 +25,11 @@ from sfumato.local.survey.announcement import Announcement
 from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.device_clock import read_device_clock
 from sfumato.local.survey.domains import Answer, draw_report
-from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
+from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest, build_refusal
 from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
-from sfumato.number_arguments import Number, read_positive_decimal
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability
 
-FORMAT = "sfumato-device 1"
+FORMAT, FIRST_FORMAT = "sfumato-device 2", "sfumato-device 1"
 DAYS_A_MONTH = 30
 SECRET_BYTES = 32
 PLACE = "SFUMATO_DEVICE"
@@ -38,24 +38,36 @@ _WAIT_SECONDS = 30.0
 _SCHEMA = """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE charges (number INTEGER PRIMARY KEY, survey TEXT NOT NULL, period INTEGER NOT NULL,
-        day INTEGER NOT NULL, epsilon TEXT NOT NULL);
+        day INTEGER NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL DEFAULT '0');
     CREATE TABLE permanent (survey TEXT, renewal INTEGER, report TEXT NOT NULL, PRIMARY KEY (survey, renewal));
     CREATE TABLE reports (survey TEXT, period INTEGER, record TEXT NOT NULL, PRIMARY KEY (survey, period));
+    CREATE TABLE floors (survey TEXT PRIMARY KEY, period INTEGER NOT NULL);
 """
+_UPGRADE = (
+    "ALTER TABLE charges ADD COLUMN delta TEXT NOT NULL DEFAULT '0'",
+    "CREATE TABLE floors (survey TEXT PRIMARY KEY, period INTEGER NOT NULL)",
+    "INSERT INTO settings VALUES ('delta', '0')",
+    "UPDATE settings SET value = 'sfumato-device 2' WHERE name = 'format'",
+)
+KEPT_PERIODS = 52  # reports of earlier periods are removed
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most epsilon that a person allows: for one survey, in any thirty days, and in total."""
+    """The most epsilon that a person allows, for one survey, in any thirty days and in total; and the most delta.
+
+    A delta of 0 refuses every survey whose guarantee has a delta: with that probability, a report may reveal anything.
+    """
 
     per_survey: Decimal = Decimal(4)
     per_month: Decimal = Decimal(8)
     lifetime: Decimal = Decimal(32)
+    delta: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The record that leaves the device. `epsilon` is its cost; `repeated` says that it was made before."""
+    """The record that leaves the device. `epsilon` and `delta` are its cost; `repeated`: it was made before."""
 
     survey: str
     period: int
@@ -63,6 +75,7 @@ class Report:
     report: int | str
     epsilon: Decimal
     repeated: bool = False
+    delta: Decimal = Decimal(0)
 
     def to_json(self) -> str:
         """The line that is sent: the survey, the period, a random id that is used once, and the report."""
@@ -72,11 +85,13 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class SpentEpsilon:
-    """The epsilon that was charged so far: for one survey, in the last thirty days, and in total."""
+    """The epsilon that was charged so far, for one survey, in the last thirty days and in total; and the delta."""
 
     survey: Decimal
     month: Decimal
     lifetime: Decimal
+    survey_delta: Decimal
+    delta: Decimal
 
 
 class Device:
@@ -92,11 +107,18 @@ class Device:
             return _read_caps(ledger)
 
     def set_caps(
-        self, *, per_survey: Number | None = None, per_month: Number | None = None, lifetime: Number | None = None
+        self,
+        *,
+        per_survey: Number | None = None,
+        per_month: Number | None = None,
+        lifetime: Number | None = None,
+        delta: Number | None = None,
     ) -> Caps:
-        """Change the person's caps. Charges stay."""
+        """Change the person's caps. Charges stay. `delta=0` refuses surveys with a delta again."""
         given = {"per_survey": per_survey, "per_month": per_month, "lifetime": lifetime}
         wanted = {name: read_positive_decimal(value, name) for name, value in given.items() if value is not None}
+        if delta is not None:
+            wanted["delta"] = Decimal(0) if delta in (0, "0") else round_up(read_probability(delta, "delta"))
         with self._open_ledger() as ledger:
             for name, cap in wanted.items():
                 ledger.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
@@ -125,14 +147,18 @@ class Device:
             ).fetchone()
             if made:
                 return _read_record(made[0])
+            if period < _read_floor(ledger, survey):
+                raise build_refusal("survey-past")
             if survey.memo is None:
                 self._charge(ledger, survey, period, now)
                 price, report = survey.price, draw_report(survey.permanent, answer, SYSTEM)
             else:
                 price, kept = self._keep_permanent(ledger, survey, answer, period, now)
                 report = _draw_again(survey, kept)
-            record = Report(survey.id, period, SYSTEM.take(16).tobytes().hex(), report, price)
+            delta = survey.price_delta if price else Decimal(0)
+            record = Report(survey.id, period, SYSTEM.take(16).tobytes().hex(), report, price, delta=delta)
             ledger.execute("INSERT INTO reports VALUES (?, ?, ?)", (survey.digest, period, record.to_json()))
+            _prune(ledger, survey)
         return record
 
     def _keep_permanent(
@@ -174,9 +200,22 @@ class Device:
                     survey.price,
                     left,
                 )
+        for limit, so_far, name in (
+            (survey.lifetime_delta, spent.survey_delta, "the survey's lifetime delta"),
+            (caps.delta, spent.delta, "your cap on delta"),
+        ):
+            left = max(sum_exactly(limit, -Fraction(so_far)), Decimal(0))
+            if survey.price_delta > left:
+                raise BudgetExceeded(
+                    f"This has a delta of {write_plain(survey.price_delta)}, but only {write_plain(left)} is left of "
+                    f"{name}.",
+                    "Nothing was sent, and no budget was spent. Device(...).set_caps(delta=...) allows a delta.",
+                    survey.price_delta,
+                    left,
+                )
         ledger.execute(
-            "INSERT INTO charges (survey, period, day, epsilon) VALUES (?, ?, ?, ?)",
-            (survey.digest, period, _count_days(now), str(survey.price)),
+            "INSERT INTO charges (survey, period, day, epsilon, delta) VALUES (?, ?, ?, ?, ?)",
+            (survey.digest, period, _count_days(now), str(survey.price), str(survey.price_delta)),
         )
 
     @contextmanager
@@ -187,7 +226,10 @@ class Device:
         failure = _build_error("cannot be read or written")
         with run_sqlite_transaction(self.path, ("synchronous = FULL",), _WAIT_SECONDS, failure) as ledger:
             found = ledger.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
-            if found != (FORMAT,):
+            if found == (FIRST_FORMAT,):
+                for statement in _UPGRADE:
+                    ledger.execute(statement)
+            elif found != (FORMAT,):
                 raise _build_error("has another format version")
             yield ledger
 
@@ -266,7 +308,10 @@ def _read_secret(ledger: sqlite3.Connection) -> bytes:
 def _read_caps(ledger: sqlite3.Connection) -> Caps:
     found = dict(ledger.execute("SELECT name, value FROM settings"))
     try:
-        return Caps(*(read_positive_decimal(found[cap.name], cap.name) for cap in fields(Caps)))
+        pure = {
+            cap.name: read_positive_decimal(found[cap.name], cap.name) for cap in fields(Caps) if cap.name != "delta"
+        }
+        return Caps(**pure, delta=_read_charge(found["delta"]))
     except (KeyError, InvalidParameter):
         raise _build_error("has no valid caps") from None
 
@@ -278,15 +323,38 @@ def _sum_charges(ledger: sqlite3.Connection, survey: Manifest, today: int) -> Sp
     carries. So setting the clock back does not give a person more budget.
     """
     charges = [
-        (digest, when, _read_charge(epsilon))
-        for digest, when, epsilon in ledger.execute("SELECT survey, day, epsilon FROM charges ORDER BY number")
+        (digest, when, _read_charge(epsilon), _read_charge(delta))
+        for digest, when, epsilon, delta in ledger.execute(
+            "SELECT survey, day, epsilon, delta FROM charges ORDER BY number"
+        )
     ]
-    first = next((place for place, (_, when, _) in enumerate(charges) if when > today - DAYS_A_MONTH), len(charges))
+    first = next((place for place, (_, when, *_) in enumerate(charges) if when > today - DAYS_A_MONTH), len(charges))
     return SpentEpsilon(
-        sum_exactly(*(epsilon for digest, _, epsilon in charges if digest == survey.digest)),
-        sum_exactly(*(epsilon for _, _, epsilon in charges[first:])),
-        sum_exactly(*(epsilon for _, _, epsilon in charges)),
+        sum_exactly(*(epsilon for digest, _, epsilon, _ in charges if digest == survey.digest)),
+        sum_exactly(*(epsilon for _, _, epsilon, _ in charges[first:])),
+        sum_exactly(*(epsilon for _, _, epsilon, _ in charges)),
+        sum_exactly(*(delta for digest, _, _, delta in charges if digest == survey.digest)),
+        sum_exactly(*(delta for *_, delta in charges)),
     )
+
+
+def _read_floor(ledger: sqlite3.Connection, survey: Manifest) -> int:
+    """The first period that can still be reported: the records of earlier ones were removed."""
+    found = ledger.execute("SELECT period FROM floors WHERE survey = ?", (survey.digest,)).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _prune(ledger: sqlite3.Connection, survey: Manifest) -> None:
+    """Remove reports of old periods. They cannot be made again: a new one would be a second report. Charges stay."""
+    query = "SELECT MAX(period) FROM reports WHERE survey = ?"
+    floor = int(ledger.execute(query, (survey.digest,)).fetchone()[0]) - KEPT_PERIODS + 1
+    if floor <= _read_floor(ledger, survey):
+        return
+    ledger.execute("DELETE FROM reports WHERE survey = ? AND period < ?", (survey.digest, floor))
+    ledger.execute("INSERT OR REPLACE INTO floors VALUES (?, ?)", (survey.digest, floor))
+    if survey.memo is not None:
+        whole = floor // survey.memo.periods
+        ledger.execute("DELETE FROM permanent WHERE survey = ? AND renewal < ?", (survey.digest, whole))
 
 
 def _read_charge(text: str) -> Decimal:

@@ -28,7 +28,7 @@ from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, w
 from sfumato.local.survey.domains import AnyWord, Categories, Domain, Numbers, Table, YesNo
 from sfumato.signing import verify_signature
 
-FORMAT, VERSIONS = "sfumato-survey", (1, 2)
+FORMAT, VERSIONS = "sfumato-survey", (1, 2, 3)
 MOST_BYTES = 1 << 22
 MOST_ROWS = 33  # of a table in full: the numbers of its reports are solved exactly, which takes time
 MOST_PERIODS = 100_000
@@ -42,6 +42,7 @@ FIELDS = frozenset(
         "memoise", "minimum_batch", "period_days", "question", "version",
     )
 )  # fmt: skip
+DELTA_FIELDS = frozenset(("delta", "lifetime_delta"))  # of version 3
 DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?(e[+-]?[0-9]{1,3})?")
 TIME = re.compile(r"2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 # https, or http to this machine itself, for trials
@@ -60,7 +61,7 @@ REFUSALS = {
     ),
     "survey-version": (
         "This survey has another format version.",
-        "This program reads versions 1 and 2. Update it, or ask for a survey of an older version.",
+        "This program reads versions 1 to 3. Update it, or ask for a survey of an older version.",
     ),
     "survey-signature": (
         "The signature does not match the survey.",
@@ -89,6 +90,10 @@ REFUSALS = {
     ),
     "survey-epsilon": (
         "The survey's table costs more epsilon than the survey states.",
+        "This follows from the table's own integers. Do not answer it.",
+    ),
+    "survey-delta": (
+        "The survey's table has a greater delta than the survey states.",
         "This follows from the table's own integers. Do not answer it.",
     ),
     "survey-cap": (
@@ -135,6 +140,7 @@ class Manifest:
     memo: Memo | None
     epsilon: Decimal  # as stated, of one report
     lifetime_epsilon: Decimal
+    lifetime_delta: Decimal  # 0 if the survey states none
     period_days: int
     minimum_batch: int
     endpoint: str
@@ -152,6 +158,11 @@ class Manifest:
         return self.permanent.epsilon
 
     @property
+    def price_delta(self) -> Decimal:
+        """The delta of a new answer, computed from the table; 0 for pure tables."""
+        return self.permanent.delta if isinstance(self.permanent, MeanRandomiser) else Decimal(0)
+
+    @property
     def periods(self) -> int:
         """The number of periods until the survey ends."""
         if not self.period_days:
@@ -163,6 +174,8 @@ class Manifest:
     def affordable_periods(self) -> int:
         """The number of periods in which a device can report before the survey's lifetime epsilon is spent."""
         answers = int(Fraction(self.lifetime_epsilon) / Fraction(self.price))
+        if self.price_delta:
+            answers = min(answers, int(Fraction(self.lifetime_delta) / Fraction(self.price_delta)))
         return min(self.periods, answers * (self.memo.periods if self.memo else 1))
 
     def period_at(self, moment: datetime) -> int:
@@ -196,9 +209,10 @@ def read_manifest(data: bytes) -> Manifest:
             raise build_refusal("survey-form")
     if type(statement.get("version")) is not int or statement["version"] not in VERSIONS:
         raise build_refusal("survey-version")
-    if not signature_fits(statement, key, signature):
+    text = write_canonical(statement)  # once: it may have 100,000 labels
+    if not verify_signature(text, signature, key):
         raise build_refusal("survey-signature")
-    return _read_statement(statement, key, signature)
+    return _read_statement(statement, key, signature, sha256(text).hexdigest())
 
 
 def write_document(statement: Mapping[str, object], public_key: str, signature: str) -> bytes:
@@ -215,8 +229,9 @@ def identify(statement: Mapping[str, object]) -> str:
     return sha256(write_canonical(rest)).hexdigest()[:32]
 
 
-def _read_statement(statement: Mapping[str, object], public_key: str, signature: str) -> Manifest:
-    if statement.keys() != FIELDS:
+def _read_statement(statement: Mapping[str, object], public_key: str, signature: str, digest: str) -> Manifest:
+    version = statement["version"] if isinstance(statement["version"], int) else 0
+    if statement.keys() != (FIELDS | DELTA_FIELDS if version >= 3 else FIELDS):
         raise build_refusal("survey-field")
     if statement["id"] != identify(statement):
         raise build_refusal("survey-id")
@@ -230,8 +245,12 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
     endpoint = statement["endpoint"]
     if type(endpoint) is not str or not ENDPOINT.fullmatch(endpoint) or created >= expires:
         raise build_refusal("survey-field")
-    version = statement["version"]
-    domain = _read_domain(statement["domain"], version if isinstance(version, int) else 0)
+    delta, lifetime_delta = (
+        (_read_delta(statement["delta"]), _read_delta(statement["lifetime_delta"]))
+        if version >= 3
+        else (Decimal(0), Decimal(0))
+    )
+    domain = _read_domain(statement["domain"], version)
     permanent = _read_table(statement["mechanism"], domain)
     memo = _read_memo(statement["memoise"], period_days)
     found = Manifest(
@@ -245,18 +264,21 @@ def _read_statement(statement: Mapping[str, object], public_key: str, signature:
         memo=memo,
         epsilon=epsilon,
         lifetime_epsilon=lifetime,
+        lifetime_delta=lifetime_delta,
         period_days=period_days,
         minimum_batch=batch,
         endpoint=endpoint,
         created=created,
         expires=expires,
-        digest=sha256(write_canonical(statement)).hexdigest(),
+        digest=digest,
     )
     if found.periods > MOST_PERIODS:
         raise build_refusal("survey-field")
     stated = epsilon if memo is None else memo.epsilon
     if found.table.epsilon > epsilon or found.price > stated or found.price > lifetime:
         raise build_refusal("survey-epsilon")
+    if found.price_delta > delta or found.price_delta > lifetime_delta:  # in versions 1 and 2, both are 0
+        raise build_refusal("survey-delta" if version >= 3 else "survey-table")
     return found
 
 
@@ -265,7 +287,9 @@ def _read_domain(value: object, version: int) -> Domain:
         case {"kind": "categories" | "questions" as kind, "labels": list(labels), **rest} if not rest:
             if len(labels) > MOST_LABELS:
                 raise build_refusal("survey-limits")
-            read = tuple(_read_text(label, 400) for label in labels)
+            if not all(type(label) is str and 1 <= len(label.encode()) <= 400 for label in labels):
+                raise build_refusal("survey-field")
+            read = tuple(labels)
             if len(set(read)) != len(read):
                 raise build_refusal("survey-field")
             return Categories(read) if kind == "categories" else YesNo(read)
@@ -358,6 +382,13 @@ def _read_epsilon(value: object) -> Decimal:
     if epsilon <= 0:
         raise build_refusal("survey-field")
     return epsilon
+
+
+def _read_delta(value: object) -> Decimal:
+    delta = _read_epsilon(value)
+    if delta >= 1:
+        raise build_refusal("survey-field")
+    return delta
 
 
 def read_time(value: object) -> datetime:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.errors import CatalogError, InvalidParameter
-from sfumato.kernel.exact import write_plain
+from sfumato.kernel.exact import round_up, write_plain
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.category_randomisers import Randomiser, randomiser
@@ -32,7 +32,7 @@ from sfumato.local.survey.manifest import (
     write_document,
 )
 from sfumato.local.survey.signed_survey import Survey
-from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
+from sfumato.number_arguments import Number, read_positive_decimal, read_probability, read_whole_number
 from sfumato.signing import make_secret, public_key_of, read_key, sign
 
 DAYS, MOST_DAYS = 365, 3650
@@ -94,9 +94,11 @@ def new_survey(
     alphabet: str = "",
     mechanism: str | None = None,
     most_bits: int | None = None,
+    delta: Number | None = None,
     period_days: int = 0,
     renewal: Renewal | None = None,
     lifetime_epsilon: Number | None = None,
+    lifetime_delta: Number | None = None,
     minimum_batch: int = MINIMUM_BATCH,
     endpoint: str = "",
     begins: datetime | None = None,
@@ -106,12 +108,17 @@ def new_survey(
 
     Without a name, the mechanism of least variance is used. `period_days=0` asks each person once; otherwise once per
     period. With a renewal, a device keeps its permanent report for some periods and draws its reports from that.
+    `delta` is for `mechanism="gaussian"`: devices refuse it unless the person's caps allow a delta.
     `words` asks for any text: its first so many characters of the alphabet, or bytes of UTF-8 without one.
     """
     if sum(given is not None for given in (labels, bounds, questions, words)) != 1:
         raise InvalidParameter(
             "labels", "or bounds, questions or words must be given, exactly one of the four", "none, or several"
         )
+    if delta is not None and (bounds is None or mechanism != "gaussian"):
+        raise InvalidParameter("delta", "is for a number with mechanism='gaussian'", "another survey")
+    if lifetime_delta is not None and delta is None:
+        raise InvalidParameter("lifetime_delta", "needs a delta", "none")
     if alphabet and words is None:
         raise InvalidParameter("alphabet", "is for words", "a survey of something else")
     if not isinstance(endpoint, str) or not ENDPOINT.fullmatch(endpoint):
@@ -126,7 +133,7 @@ def new_survey(
             most_bits = MOST_ROW_BITS  # devices refuse longer rows of bits
         table = _make_for_labels(len(labels), asked, kept, mechanism, most_bits)
     elif bounds is not None:
-        made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits)
+        made = _make_for_bounds(bounds, _take_single_epsilon(asked, kept), mechanism, most_bits, delta)
         domain = {"kind": "numbers", "lower": write_plain(made.lower), "upper": write_plain(made.upper)}
         table = made
     elif words is not None:
@@ -139,7 +146,11 @@ def new_survey(
     start = (begins or datetime.now(UTC)).astimezone(UTC).replace(microsecond=0)
     statement: dict[str, object] = {
         "format": FORMAT,
-        "version": 2 if words is not None else 1,  # the oldest version that has all of it: more devices can read it
+        "version": 3
+        if delta is not None
+        else 2
+        if words is not None
+        else 1,  # the oldest version that has all of it: more devices can read it
         "question": question,
         "domain": domain,
         "mechanism": describe_category_table(staged.permanent) if staged else table.describe(),
@@ -162,6 +173,10 @@ def new_survey(
         "created": _format_time(start),
         "expires": _format_time(start + timedelta(days=min(read_whole_number(days, "days", 1), MOST_DAYS))),
     }
+    if delta is not None:
+        one = round_up(read_probability(delta, "delta"))
+        total = one if lifetime_delta is None else round_up(read_probability(lifetime_delta, "lifetime_delta"))
+        statement |= {"delta": write_plain(one), "lifetime_delta": write_plain(total)}
     statement["id"] = identify(statement)
     return Survey(read_manifest(key.sign(statement)))  # the same checks as for any reader
 
@@ -179,12 +194,12 @@ def _make_for_labels(k: int, epsilon: Decimal, kept: Decimal | None, name: str |
 
 
 def _make_for_bounds(
-    bounds: tuple[Number, Number], epsilon: Decimal, name: str | None, most_bits: int | None
+    bounds: tuple[Number, Number], epsilon: Decimal, name: str | None, most_bits: int | None, delta: Number | None
 ) -> MeanRandomiser:
     lower, upper = bounds
     if name is None:
         return choose_mean(lower, upper, epsilon, most_bits=most_bits).randomiser
-    return mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon)
+    return mean_randomiser(name, lower=lower, upper=upper, epsilon=epsilon, delta=delta)
 
 
 def _make_for_questions(count: int, epsilon: Decimal, method: str | None) -> Table:

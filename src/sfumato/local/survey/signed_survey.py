@@ -86,6 +86,11 @@ class Survey:
         return self.manifest.table.epsilon
 
     @property
+    def delta(self) -> Decimal:
+        """The delta of a new answer, computed from the table: 0, unless the mechanism has one."""
+        return self.manifest.price_delta
+
+    @property
     def longitudinal_epsilon(self) -> Decimal:
         """The privacy loss of all reports on one answer: that of the permanent report, if one is kept."""
         return self.manifest.price

@@ -126,13 +126,26 @@ async function show(report) {
 
 const costOf = (epsilon) => `Making it cost ε = ${costText(epsilon)} of your privacy budget on this site.`;
 
+/** A survey with a δ needs the person's own permission: the cap on δ is 0 until the person raises it. */
+async function offerDelta() {
+  const { delta, priceDelta } = await survey.device.left(survey.manifest);
+  const button = find("allow");
+  button.hidden = priceDelta === "0" || Number(delta) >= Number(priceDelta);
+  button.textContent = `Allow a probability of up to δ = ${deltaText(priceDelta)} on this site`;
+}
+
 async function showLeft() {
+  await offerDelta();
   const { epsilon, price } = await survey.device.left(survey.manifest);
   find("left").textContent = `One answer costs ε = ${costText(price)}. Your budget for this survey on this site: ε = ${leftText(epsilon)} is left.`;
 }
 
 /** Four decimals: costs are rounded up and what is left is rounded down. The ledger has all digits. */
 const costText = (text) => String(Math.ceil(Number(text) * 1e4) / 1e4);
+const deltaText = (text) => {
+  const places = 10 ** (2 - Math.floor(Math.log10(Number(text))));
+  return String(Math.ceil(Number(text) * places) / places);
+};
 const leftText = (text) => String(Math.floor(Number(text) * 1e4) / 1e4);
 
 function explain(error) {
@@ -160,6 +173,14 @@ find("answer").addEventListener("submit", (event) => {
     find("made").focus();
   });
 });
+
+find("allow").addEventListener("click", () =>
+  busy(async () => {
+    await survey.device.allowDelta(survey.manifest);
+    find("status").textContent = "You allowed it. You can answer now.";
+    await showLeft();
+  }),
+);
 
 find("send").addEventListener("click", () =>
   busy(async () => {

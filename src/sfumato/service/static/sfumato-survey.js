@@ -193,7 +193,7 @@ const REFUSALS = {
     "This is not a signed survey in canonical JSON (RFC 8785).",
     "Load the file exactly as it was published; any change of its format breaks the signature.",
   ],
-  "survey-version": ["This survey has another format version.", "This program reads versions 1 and 2. Update it, or ask for a survey of an older version."],
+  "survey-version": ["This survey has another format version.", "This program reads versions 1 to 3. Update it, or ask for a survey of an older version."],
   "survey-signature": [
     "The signature does not match the survey.",
     "The survey was changed after it was signed. Do not answer it; fetch it again from the team that asks.",
@@ -223,6 +223,10 @@ const REFUSALS = {
     "The survey's table costs more epsilon than the survey states.",
     "This follows from the table's own integers. Do not answer it.",
   ],
+  "survey-delta": [
+    "The survey's table has a greater delta than the survey states.",
+    "This follows from the table's own integers. Do not answer it.",
+  ],
   "survey-cap": [
     "One answer to this survey costs more epsilon than your own cap.",
     "Nothing was sent, and no budget was spent.",
@@ -248,6 +252,10 @@ const MORE = {
   "survey-value": ["The value is not an answer to this survey.", "The survey's domain lists the possible answers."],
   "survey-number": ["A cap must be a decimal number above zero.", "For example '0.5'."],
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent, and no budget was spent."],
+  "budget-delta": [
+    "This survey's guarantee has a delta that your caps do not allow.",
+    "Nothing was sent, and no budget was spent. Only you can allow a delta.",
+  ],
   "device-missing": [
     "No place was given for the person's own ledger.",
     "Pass a device, such as new Device(new FileStore(folder)).",
@@ -299,7 +307,8 @@ const { decimal } = exactModule;
 const { system, toHex } = randomnessModule;
 const { Refused } = refusalsModule;
 
-const FORMAT = "sfumato-device 2";
+const FORMAT = "sfumato-device 3";
+const SECOND_FORMAT = "sfumato-device 2";
 const FIRST_FORMAT = "sfumato-device 1";
 const KEPT_PERIODS = 4; // reports of earlier periods are removed
 const KEPT_UNSENT = 52; // unsent reports of earlier periods are given up
@@ -308,8 +317,8 @@ const KEPT_DAYS_AFTER_END = 60;
 const OVER = Number.MAX_SAFE_INTEGER;
 const STATES = ["made", "sent", "unconfirmed", "refused", "withdrawn", "handed"];
 
-/** The most epsilon that a person allows: for one survey, in any thirty days, and in total. */
-const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32" });
+/** The most epsilon that a person allows, for one survey, in any thirty days and in total; and the most delta. */
+const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "32", delta: "0" });
 
 function freshLedger() {
   const secret = toHex(system.take(32));
@@ -326,18 +335,18 @@ function readLedger(text) {
   }
   const { format, secret, caps, charges, permanent, reports } = ledger ?? {};
   const whole =
-    (format === FORMAT || format === FIRST_FORMAT) &&
+    [FORMAT, SECOND_FORMAT, FIRST_FORMAT].includes(format) &&
     typeof secret === "string" &&
     /^[0-9a-f]{64}$/.test(secret) &&
     [caps, permanent, reports].every(isPlain) &&
-    Object.keys(DEFAULT_CAPS).every((name) => decimal(caps[name])?.n > 0n) &&
+    Object.keys(DEFAULT_CAPS).every((name) => (name === "delta" ? isDelta(format, caps) : decimal(caps[name])?.n > 0n)) &&
     [...Object.values(permanent), ...Object.values(reports)].every(isPlain) &&
     Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
     Object.values(reports).every((made) => Object.values(made).every(isRecord)) &&
     Array.isArray(charges) &&
     charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
   if (!whole) throw new Refused("device-ledger");
-  return format === FORMAT ? checked(ledger) : upgraded(ledger);
+  return format === FIRST_FORMAT ? upgraded(ledger) : checked(withDelta(ledger));
 }
 
 function checked(ledger) {
@@ -352,8 +361,15 @@ function checked(ledger) {
 /** In the first format, the application sent the reports itself: "handed". */
 function upgraded(ledger) {
   for (const made of Object.values(ledger.reports)) for (const one of Object.values(made)) one.state = "handed";
-  return { ...ledger, format: FORMAT, surveys: {} };
+  return { ...withDelta(ledger), surveys: {} };
 }
+
+/** Before the third format, no survey had a delta. */
+function withDelta(ledger) {
+  return { ...ledger, format: FORMAT, caps: { ...ledger.caps, delta: ledger.caps.delta ?? "0" } };
+}
+
+const isDelta = (format, { delta }) => (format === FORMAT ? decimal(delta)?.n >= 0n : delta === undefined);
 
 /**
  * One ledger of two: that of this store, and the one that an earlier version kept in localStorage.
@@ -679,6 +695,74 @@ function moveOn(value, kept, k, source) {
 return { UNITS, require, whole, unit, moveOn };
 })();
 
+// noise.js
+const noiseModule = (() => {
+/** Noise of a published law on a grid (the mechanism "gaussian"): its delta by enumeration, and draws. */
+
+const { hasExactly } = canonicalModule;
+const { compare, decimal, decimalText, ratio, roundedUp } = exactModule;
+const { coin, number } = randomnessModule;
+const { require, unit, UNITS, whole } = unitsModule;
+
+const MOST_STEPS = 32;
+const MOST_REACH = 2 ** 13;
+const MOST_EPSILON = ratio(64n);
+const BITS = 192n;
+
+/** `{ outputs, epsilon, delta, draw }`: epsilon is the point at which delta is computed. */
+function shiftedNoise(description) {
+  require(hasExactly(description, ["steps", "noise", "epsilon"]) && Array.isArray(description.noise));
+  const { noise } = description;
+  const steps = whole(description.steps, 1, MOST_STEPS);
+  require((steps & (steps - 1)) === 0);
+  require(noise.length >= 2 && noise.length <= MOST_REACH + 1);
+  noise.forEach(unit);
+  require(noise[0] + 2 * noise.slice(1).reduce((total, units) => total + units, 0) === UNITS);
+  const epsilon = decimal(description.epsilon);
+  require(epsilon && epsilon.n > 0n && compare(epsilon, MOST_EPSILON) <= 0);
+  const units = [...noise.slice(1).reverse(), ...noise];
+  const draw = (position, source) => {
+    const scaled = position * steps;
+    const step = Math.floor(scaled / UNITS) + (coin(source, scaled % UNITS) ? 1 : 0);
+    const word = number(source, 4);
+    let [end, column] = [units[0], 0];
+    while (end <= word) end += units[(column += 1)];
+    return step + column;
+  };
+  const outputs = steps + units.length;
+  return { outputs, epsilon: { ...epsilon, text: decimalText(epsilon) }, delta: shiftDelta(units, steps, epsilon), draw };
+}
+
+/** The greatest sum of max(0, P(r | j) - e**epsilon * P(r | j')) over two steps, rounded up at the thirtieth digit. */
+function shiftDelta(units, steps, epsilon) {
+  const growth = growthOf(epsilon);
+  const own = units.map((value) => BigInt(value) << BITS);
+  const grown = units.map((value) => BigInt(value) * growth);
+  let worst = 0n;
+  for (let distance = 1; distance <= steps; distance += 1) {
+    let total = 0n;
+    for (let place = 0; place < own.length; place += 1) {
+      const left = place < distance ? own[place] : own[place] - grown[place - distance];
+      if (left > 0n) total += left;
+    }
+    if (total > worst) worst = total;
+  }
+  return roundedUp(worst, BigInt(UNITS) << BITS);
+}
+
+/** e**epsilon in units of 2**-192, rounded down. */
+function growthOf({ n, d }) {
+  let [term, total, count] = [1n << BITS, 0n, 0n];
+  while (term) {
+    [total, count] = [total + term, count + 1n];
+    term = (term * n) / (d * count);
+  }
+  return total;
+}
+
+return { shiftedNoise };
+})();
+
 // words.js
 const wordsModule = (() => {
 /** Words without a list of candidates: their bits, and reports on the hash of a prefix (the mechanism "pem"). */
@@ -800,6 +884,7 @@ const { hasExactly } = canonicalModule;
 const { add, compare, decimal, greater, lossOfRatio, ratio, times } = exactModule;
 const { irreducible, parity, product } = fieldsModule;
 const { coin, even, number } = randomnessModule;
+const { shiftedNoise } = noiseModule;
 const { moveOn, require, unit, UNITS, whole } = unitsModule;
 const { prefixes } = wordsModule;
 
@@ -943,8 +1028,8 @@ function means({ mechanism, lower, upper, ...description }) {
   require(low && high);
   const bounds = { lower: Number(lower), upper: Number(upper) };
   require(bounds.upper - bounds.lower > 0 && bounds.upper - bounds.lower < Infinity);
-  const { outputs, epsilon, draw } = MEANS[mechanism](description);
-  return { kind: "numbers", low, high, ...bounds, epsilon, form: codes(outputs), draw };
+  const { outputs, epsilon, delta, draw } = MEANS[mechanism](description);
+  return { kind: "numbers", low, high, ...bounds, epsilon, delta, form: codes(outputs), draw };
 }
 
 /** Round up or down to a step at random. */
@@ -1081,6 +1166,7 @@ const MEANS = {
   },
   hybrid,
   laplace: fullTable,
+  gaussian: shiftedNoise,
 };
 
 const MADE = {
@@ -1095,6 +1181,7 @@ const MADE = {
   piecewise: means,
   hybrid: means,
   laplace: means,
+  gaussian: means,
   questions,
   pem: prefixes,
 };
@@ -1114,7 +1201,9 @@ const { rebuild, staged } = tablesModule;
 const { MOST_BITS, wordCode } = wordsModule;
 
 const FORMAT = "sfumato-survey";
-const VERSIONS = [1, 2];
+const VERSIONS = [1, 2, 3];
+const DELTA_FIELDS = ["delta", "lifetime_delta"]; // of version 3
+const NO_DELTA = { n: 0n, d: 1n, text: "0" };
 const MOST_ALPHABET = 2 ** 12;
 const MOST_BYTES = 2 ** 22;
 const MOST_PERIODS = 100_000;
@@ -1172,7 +1261,8 @@ function periodAt(manifest, moment) {
 }
 
 async function checked(statement) {
-  if (!hasExactly(statement, FIELDS)) throw new Refused("survey-field");
+  const withDelta = statement.version >= 3;
+  if (!hasExactly(statement, withDelta ? [...FIELDS, ...DELTA_FIELDS] : FIELDS)) throw new Refused("survey-field");
   const { id, ...rest } = statement;
   if (id !== (await digestOf(rest)).slice(0, 32)) throw new Refused("survey-id");
   const question = text(statement.question, 4000);
@@ -1182,6 +1272,7 @@ async function checked(statement) {
   const [created, expires] = [readTime(statement.created), readTime(statement.expires)];
   const { endpoint } = statement;
   if (typeof endpoint !== "string" || !ENDPOINT.test(endpoint) || created >= expires) throw new Refused("survey-field");
+  const [delta, lifetimeDelta] = withDelta ? [share(statement.delta), share(statement.lifetime_delta)] : [NO_DELTA, NO_DELTA];
   const domain = domainOf(statement.domain, statement.version);
   const permanent = tableOf(statement.mechanism, domain);
   const memo = memoOf(statement.memoise, periodDays);
@@ -1193,9 +1284,14 @@ async function checked(statement) {
   if (compare(table.epsilon, epsilon) > 0 || compare(price, stated) > 0 || compare(price, lifetime) > 0) {
     throw new Refused("survey-epsilon");
   }
+  const priceDelta = permanent.delta ?? NO_DELTA;
+  if (compare(priceDelta, delta) > 0 || compare(priceDelta, lifetimeDelta) > 0) {
+    throw new Refused(withDelta ? "survey-delta" : "survey-table");
+  }
   const digest = await digestOf(statement);
   return {
     id, question, domain, permanent, table, memo, price, lifetime, periodDays, endpoint, created, expires, digest,
+    priceDelta, lifetimeDelta,
     minimumBatch: statement.minimum_batch,
   };
 }
@@ -1276,6 +1372,12 @@ function whole(value, least, most) {
 function loss(value) {
   const found = decimal(value);
   if (!found || found.n <= 0n) throw new Refused("survey-field");
+  return found;
+}
+
+function share(value) {
+  const found = loss(value);
+  if (found.n >= found.d) throw new Refused("survey-field");
   return found;
 }
 
@@ -1389,7 +1491,8 @@ class Device {
 
   /** Return the person's caps, after the given changes. */
   caps(changes = {}) {
-    for (const value of Object.values(changes)) positive(value);
+    for (const [name, value] of Object.entries(changes)) if (name !== "delta") positive(value);
+    if ("delta" in changes) decimalOf(String(changes.delta), "survey-number");
     return this.#ledger((ledger) => {
       for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) ledger.caps[name] = String(changes[name]);
       return { ...ledger.caps };
@@ -1415,7 +1518,24 @@ class Device {
     return this.#ledger((ledger) => {
       const remaining = limits(ledger, manifest, this.clock()).map(([limit, already]) => add(limit, negative(already)));
       const least = remaining.reduce((a, b) => (compare(a, b) < 0 ? a : b));
-      return { epsilon: least.n > 0n ? decimalText(least) : "0", price: manifest.price.text };
+      const delta = deltaLimits(ledger, manifest, this.clock())
+        .map(([limit, already]) => add(limit, negative(already)))
+        .reduce((a, b) => (compare(a, b) < 0 ? a : b));
+      return {
+        epsilon: least.n > 0n ? decimalText(least) : "0",
+        price: manifest.price.text,
+        delta: delta.n > 0n ? decimalText(delta) : "0",
+        priceDelta: manifest.priceDelta.text,
+      };
+    });
+  }
+
+  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
+  allowDelta(manifest) {
+    return this.#ledger((ledger) => {
+      const wanted = add(spent(ledger, manifest.digest, this.clock()).delta, manifest.priceDelta);
+      if (compare(decimalOf(ledger.caps.delta), wanted) < 0) ledger.caps.delta = decimalText(wanted);
+      return { ...ledger.caps };
     });
   }
 
@@ -1522,7 +1642,19 @@ function charge(ledger, manifest, period, now) {
   for (const [limit, already] of limits(ledger, manifest, now)) {
     if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
   }
-  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price) });
+  for (const [limit, already] of deltaLimits(ledger, manifest, now)) {
+    if (compare(manifest.priceDelta, add(limit, negative(already))) > 0) throw new Refused("budget-delta");
+  }
+  const delta = manifest.priceDelta.n ? { delta: decimalText(manifest.priceDelta) } : {};
+  ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price), ...delta });
+}
+
+function deltaLimits(ledger, manifest, now) {
+  const so = spent(ledger, manifest.digest, now);
+  return [
+    [manifest.lifetimeDelta, so.surveyDelta],
+    [decimalOf(ledger.caps.delta), so.delta],
+  ];
 }
 
 function limits(ledger, manifest, now) {
@@ -1542,16 +1674,19 @@ function limits(ledger, manifest, now) {
 function spent(ledger, digest, now) {
   const recent = ledger.charges.findIndex((charged) => charged.day > dayOf(now) - DAYS_A_MONTH);
   const total = (charges) => charges.map((charged) => decimalOf(charged.epsilon)).reduce(add, ZERO);
+  const deltas = (charges) => charges.map((charged) => decimalOf(charged.delta ?? "0")).reduce(add, ZERO);
   return {
+    surveyDelta: deltas(ledger.charges.filter((charged) => charged.survey === digest)),
+    delta: deltas(ledger.charges),
     survey: total(ledger.charges.filter((charged) => charged.survey === digest)),
     month: total(recent < 0 ? [] : ledger.charges.slice(recent)),
     lifetime: total(ledger.charges),
   };
 }
 
-function decimalOf(text) {
+function decimalOf(text, code = "device-ledger") {
   const found = decimal(text);
-  if (!found || found.n < 0n) throw new Refused("device-ledger");
+  if (!found || found.n < 0n) throw new Refused(code);
   return found;
 }
 
@@ -1801,6 +1936,11 @@ class Survey {
   /** The privacy loss of a single report, computed from the table: a decimal text. */
   get epsilon() {
     return this.manifest.table.epsilon.text;
+  }
+
+  /** The delta of a new answer, computed from the table: "0", unless the mechanism has one. */
+  get delta() {
+    return this.manifest.priceDelta.text;
   }
 
   /** The privacy loss of all reports on one answer. */
