@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.answering.made_up_rows import make_rows
+from sfumato.answering.table_words import describe_bounds, write_table_json
 from sfumato.catalog.catalog_file import load_catalog, write_catalog
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.cli.declare import parse_column
-from sfumato.cli.describe import describe_bounds, write_table_json
 from sfumato.cli.main import app
 from sfumato.cli.refusals import Usage
 from sfumato.errors import CatalogError

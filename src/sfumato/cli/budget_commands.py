@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.entry_words import describe_amounts, write_loss_as_json
+from sfumato.answering.entry_words import describe_amounts, write_loss_as_json
 from sfumato.cli.refusals import refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 

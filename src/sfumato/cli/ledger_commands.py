@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.cli.entry_words import OUTCOMES, describe_amounts, describe_question, show_time, write_entry_json
+from sfumato.answering.entry_words import OUTCOMES, describe_amounts, describe_question, show_time, write_entry_json
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
 

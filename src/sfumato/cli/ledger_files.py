@@ -105,8 +105,8 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     A watch or a prepaid charge cannot be resumed: it ends with its process, and another one is a new charge.
     """
     with refusals(as_json):
+        from sfumato.answering.entry_words import describe_amounts, describe_question, show_time, write_entry_json
         from sfumato.catalog.catalog_file import load_catalog
-        from sfumato.cli.entry_words import describe_amounts, describe_question, show_time, write_entry_json
         from sfumato.folder_ledger import read_ledger
 
         folder = Path(context.obj)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.answering.table_words import describe_unit, write_dataset_json, write_table_json
 from sfumato.cli.declare import SKIP, parse_column, prompt_columns
-from sfumato.cli.describe import describe_unit, write_dataset_json, write_table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,

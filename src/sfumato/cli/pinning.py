@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.describe import describe_bounds, describe_unit, write_dataset_json, write_table_json
+from sfumato.answering.table_words import describe_bounds, describe_unit, write_dataset_json, write_table_json
 from sfumato.cli.load import (
     DateFormat,
     Decimal,

@@ -1,4 +1,4 @@
-# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+# ruff: noqa: PLC0415 - commands import this; what is heavy is imported when it is needed
 """Entries of the ledger as JSON and as text: losses, times and recorded questions."""
 
 import json

@@ -1,4 +1,4 @@
-# ruff: noqa: PLC0415 - what is heavy is imported by the command that needs it
+# ruff: noqa: PLC0415 - commands import this; what is heavy is imported when it is needed
 """Describe a catalog in words and as JSON: tables, privacy units, contribution bounds, column bounds."""
 
 from dataclasses import fields
