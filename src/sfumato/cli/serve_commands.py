@@ -2,7 +2,7 @@
 """The owner's commands for a service: serve, user, grant."""
 
 import tempfile
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,23 +68,32 @@ def serve(
 
         if demo:
             with tempfile.TemporaryDirectory(prefix="sfumato-") as scratch:
-                folder = _make_demo(Path(scratch), host, port)
+                folder = _make_demo(Path(scratch), _write_address(host, port, secure=certificate is not None))
                 run(
                     [folder], find_accounts(folder, None), host, port, workers=workers, certificate=certificate, key=key
                 )
             return
+        from sfumato.catalog.catalog_file import load_catalog
+
         chosen = folders or [context.obj]
-        say(f"Serving on {host}:{port}. Stop with Ctrl-C.")
+        names = [load_catalog(folder).name for folder in chosen]
+        address = _write_address(host, port, secure=certificate is not None)
+        say(f"Serving {', '.join(names)} on {address}. Stop with Ctrl-C.")
         run(chosen, find_accounts(chosen[0], accounts), host, port, workers=workers, certificate=certificate, key=key)
 
 
-def _make_demo(scratch: Path, host: str, port: int) -> Path:
+def _write_address(host: str, port: int, *, secure: bool) -> str:
+    return f"http{'s' if secure else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _make_demo(scratch: Path, address: str) -> Path:
     """A clinic of made-up patients with two users, and what to type next."""
     from sfumato.catalog.budget import Budget
     from sfumato.catalog.catalog_file import write_catalog
     from sfumato.catalog.columns import Boolean, Category, Id, Integer
     from sfumato.catalog.dataset import Dataset, Table
     from sfumato.cli.demo import WARDS, write_clinic
+    from sfumato.service.sessions import Sessions
 
     folder = scratch / "clinic"
     folder.mkdir()
@@ -100,19 +109,18 @@ def _make_demo(scratch: Path, host: str, port: int) -> Path:
         made.add_user("olga", "owner")
         made.add_user("ann", "analyst")
         made.set_grant("ann", "clinic", "1", delta="1e-7", per_query="0.5")
-        tokens = {name: made.make_token(name, 1, "demo") for name in ("olga", "ann")}
+        token, sessions = made.make_token("ann", 1, "demo"), Sessions(made)
+        links = {name: f"{address}/signin/{sessions.make_link(name)}" for name in ("ann", "olga")}
     finally:
         made.close()
-    address = f"http://{host}:{port}"
-    say(f"A clinic of 1,000 made-up patients, at {address}. It ends with this command.")
-    say(f"The owner olga has the token    {tokens['olga']}")
-    say(f"The analyst ann has the token   {tokens['ann']}")
-    say("Ann may spend epsilon = 1 in all, and 0.5 on one question. In another terminal:")
+    say("A clinic of 1,000 made-up patients. It ends with this command (Ctrl-C).")
+    say("Open one of these links in a browser. Each signs in once; use a private window for the second one.")
+    typer.echo(f"  Ann, an analyst:   {links['ann']}")
+    typer.echo(f"  Olga, the owner:   {links['olga']}")
+    say("Ann may spend epsilon = 1 in all, and 0.5 on one question. From Python, in another terminal:")
     question = "SELECT ward, COUNT(*) AS n FROM patients GROUP BY ward"
-    code = (
-        f'import sfumato as sf; print(sf.connect("{address}", "{tokens["ann"]}").ask("{question}", epsilon=0.5).rows)'
-    )
-    say(f"  python -c '{code}'")
+    code = f'import sfumato as sf; print(sf.connect("{address}", "{token}").ask("{question}", epsilon=0.5).rows)'
+    typer.echo(f"  python -c '{code}'")
     return folder
 
 
@@ -161,6 +169,48 @@ def make_token(
             return
         typer.echo(token)
         say(f"This token of {name} is valid for {days} days. It is not shown again.")
+
+
+@users.command("link")
+def make_link(
+    context: typer.Context,
+    name: Name,
+    *,
+    hours: Annotated[int, typer.Option(help="How long it can be used.", min=1, max=24 * 30)] = 24,
+    address: Annotated[
+        str, typer.Option(help="Where the service is reached.", metavar="URL")
+    ] = "http://127.0.0.1:8000",
+    accounts: AccountsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a link that signs somebody in to the pages once."""
+    with refusals(as_json):
+        made = open_accounts(context.obj, accounts)
+        from sfumato.service.sessions import Sessions
+
+        try:
+            made.require_active(name)
+            link = f"{address.rstrip('/')}/signin/{Sessions(made).make_link(name, timedelta(hours=hours))}"
+        finally:
+            made.close()
+        if as_json:
+            print_json({"user": name, "link": link, "hours": hours})
+            return
+        typer.echo(link)
+        say(f"This link signs {name} in once, within {hours} hours. It is not shown again.")
+
+
+@users.command("password")
+def set_password(context: typer.Context, name: Name, *, accounts: AccountsFile = None) -> None:
+    """Set somebody's password for the pages. It is asked for, and stored as a hash. Their sessions end."""
+    with refusals(as_json=False):
+        made = open_accounts(context.obj, accounts)
+        try:
+            made.require_active(name)
+            made.set_password(name, typer.prompt("Password", hide_input=True, confirmation_prompt=True))
+        finally:
+            made.close()
+        say(f"{name} signs in with this password from now on.")
 
 
 @users.command("revoke")

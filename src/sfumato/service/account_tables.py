@@ -1,4 +1,4 @@
-"""The tables of the service's accounts: users, tokens, grants, retried requests, and the log of what was done."""
+"""The tables of the service's accounts: users, tokens, sessions, grants, requests, answers, and the log."""
 
 import sqlalchemy as sa
 
@@ -51,6 +51,31 @@ LOG = sa.Table(
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("dataset", sa.Text, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),  # never a password, a token or a value from the data
+)
+SESSIONS = sa.Table(
+    "service_sessions",
+    ACCOUNTS,
+    sa.Column("digest", sa.Text, primary_key=True),  # keyed hash of the secret of a cookie, or of a sign-in link
+    sa.Column("user", sa.Text, sa.ForeignKey("service_users.name"), nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),  # session or link
+    sa.Column("expires", sa.Text, nullable=False),
+)
+FAILED_SIGN_INS = sa.Table(
+    "service_failed_sign_ins",
+    ACCOUNTS,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("who", sa.Text, nullable=False, index=True),  # keyed hash of the name that was tried
+    sa.Column("time", sa.Text, nullable=False),
+)
+ANSWERS = sa.Table(
+    "service_answers",
+    ACCOUNTS,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("user", sa.Text, sa.ForeignKey("service_users.name"), nullable=False),
+    sa.Column("dataset", sa.Text, nullable=False),
+    sa.Column("asked", sa.Text, nullable=False),  # the question and its price, as JSON
+    sa.Column("answer", sa.Text, nullable=False),  # as the API sends it: released already
+    sa.Column("time", sa.Text, nullable=False),
 )
 STATE = sa.Table(
     "service_state",

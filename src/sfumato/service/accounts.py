@@ -20,7 +20,7 @@ from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import write_plain
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 from sfumato.private_files import make_private, make_private_folder, write_once
-from sfumato.service.account_tables import ACCOUNTS, GRANTS, LOG, REQUESTS, STATE, TOKENS, USERS
+from sfumato.service.account_tables import ACCOUNTS, GRANTS, LOG, REQUESTS, SESSIONS, STATE, TOKENS, USERS
 
 Role = Literal["owner", "analyst"]
 PREFIX = "sfm"  # so that a leaked token is recognised
@@ -76,7 +76,7 @@ class Accounts:
         self._engine = sa.create_engine(f"sqlite:///{path.absolute()}", hide_parameters=True)
         sa.event.listen(self._engine, "connect", _set_up)
         ACCOUNTS.create_all(self._engine)
-        with self._write() as connection:
+        with self.transaction() as connection:
             if connection.execute(sa.select(STATE.c.single)).first() is None:
                 connection.execute(STATE.insert().values(single=1, grants_version=1))
 
@@ -92,7 +92,7 @@ class Accounts:
         if role not in get_args(Role):
             raise InvalidParameter("role", f"must be one of {', '.join(get_args(Role))}", "another")
         stored = _hash_password(password) if password else ""
-        with self._write() as connection:
+        with self.transaction() as connection:
             known = connection.execute(sa.select(USERS.c.name)).scalars().all()
             check_analysts([*known, name])  # a name that looks like another one is refused, as in the catalog
             connection.execute(USERS.insert().values(name=name, role=role, password=stored, active=True))
@@ -101,10 +101,11 @@ class Accounts:
 
     def disable_user(self, name: str, *, by: str = "") -> None:
         """End somebody's access at once. Their entries in the ledger stay."""
-        with self._write() as connection:
+        with self.transaction() as connection:
             changed = connection.execute(USERS.update().where(USERS.c.name == name).values(active=False))
             if not changed.rowcount:
                 raise _build_unknown_user(name)
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.user == name))
             _log(connection, by, "disable user", "", name)
 
     def list_users(self) -> list[dict[str, Any]]:
@@ -113,23 +114,28 @@ class Accounts:
         with self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(sa.select(*columns).order_by(USERS.c.name)).mappings()]
 
+    def require_active(self, user: str) -> None:
+        """Refuse a name that nobody with access has."""
+        with self._engine.connect() as connection:
+            if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user, USERS.c.active)).first() is None:
+                raise _build_unknown_user(user)
+
     def make_token(self, user: str, days: int = DAYS, label: str = "", *, by: str = "") -> str:
         """A new token of 256 random bits. It is shown once: only a keyed hash of it is stored."""
         lasts = timedelta(days=min(read_whole_number(days, "days", 1), MOST_DAYS))
-        secret = urlsafe_b64encode(SYSTEM.take(32).tobytes()).decode().rstrip("=")
+        secret = make_secret()
         name = SYSTEM.take(6).tobytes().hex()
-        with self._write() as connection:
-            if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user, USERS.c.active)).first() is None:
-                raise _build_unknown_user(user)
+        self.require_active(user)
+        with self.transaction() as connection:
             now = datetime.now(UTC)
             connection.execute(
                 TOKENS.insert().values(
                     id=name,
-                    digest=self._hash(secret),
+                    digest=self.hash_secret(secret),
                     user=user,
                     label=label,
-                    created=_write_time(now),
-                    expires=_write_time(now + lasts),
+                    created=write_time(now),
+                    expires=write_time(now + lasts),
                     revoked=False,
                 )
             )
@@ -138,7 +144,7 @@ class Accounts:
 
     def revoke_token(self, name: str, *, by: str = "") -> None:
         """Revoke a token by its id. It is refused from the next request on."""
-        with self._write() as connection:
+        with self.transaction() as connection:
             changed = connection.execute(TOKENS.update().where(TOKENS.c.id == name).values(revoked=True))
             if not changed.rowcount:
                 raise InvalidParameter("id", "must be the id of a token", "another", "`sfumato user list` shows them.")
@@ -158,8 +164,18 @@ class Accounts:
         joined = sa.select(USERS.c.name, USERS.c.role).join_from(TOKENS, USERS, TOKENS.c.user == USERS.c.name)
         valid = (TOKENS.c.expires > write_now(), ~TOKENS.c.revoked, USERS.c.active)
         with self._engine.connect() as connection:
-            found = connection.execute(joined.where(TOKENS.c.digest == self._hash(parts[2]), *valid)).first()
+            found = connection.execute(joined.where(TOKENS.c.digest == self.hash_secret(parts[2]), *valid)).first()
         return None if found is None else User(*found)
+
+    def set_password(self, name: str, password: str, *, by: str = "") -> None:
+        """Set somebody's password, in place of an earlier one. It ends their sessions."""
+        stored = _hash_password(password)
+        with self.transaction() as connection:
+            changed = connection.execute(USERS.update().where(USERS.c.name == name).values(password=stored))
+            if not changed.rowcount:
+                raise _build_unknown_user(name)
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.user == name))
+            _log(connection, by, "set password", "", name)
 
     def check_password(self, name: str, password: str) -> User | None:
         """The user, if the password is theirs. An unknown name takes as long as a wrong password."""
@@ -184,7 +200,7 @@ class Accounts:
         """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent."""
         limit = Budget(epsilon, delta)
         single = "" if per_query is None else write_plain(read_positive_decimal(per_query, "per_query"))
-        ends = "" if expires is None else _write_time(expires.astimezone(UTC))
+        ends = "" if expires is None else write_time(expires.astimezone(UTC))
         grant = Grant(
             user,
             dataset,
@@ -193,7 +209,7 @@ class Accounts:
             single,
             ends,
         )
-        with self._write() as connection:
+        with self.transaction() as connection:
             if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user)).first() is None:
                 raise _build_unknown_user(user)
             same = (GRANTS.c.user == user, GRANTS.c.dataset == dataset)
@@ -206,7 +222,7 @@ class Accounts:
 
     def remove_grant(self, user: str, dataset: str, *, by: str = "") -> None:
         """End an analyst's access to a dataset."""
-        with self._write() as connection:
+        with self.transaction() as connection:
             connection.execute(GRANTS.delete().where(GRANTS.c.user == user, GRANTS.c.dataset == dataset))
             _raise_version(connection)
             _log(connection, by, "remove grant", dataset, user)
@@ -234,7 +250,7 @@ class Accounts:
         A key that came with another request is refused.
         """
         same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
-        with self._write() as connection:
+        with self.transaction() as connection:
             found = connection.execute(sa.select(REQUESTS.c.digest, REQUESTS.c.failure).where(*same)).first()
             if found is None:
                 new = {"user": user, "key": key, "digest": digest, "failure": "", "time": write_now()}
@@ -247,13 +263,13 @@ class Accounts:
 
     def fail_request(self, user: str, key: str, failure: str) -> None:
         """Note that a request's charge was closed without an answer: a retry must not be charged again."""
-        with self._write() as connection:
+        with self.transaction() as connection:
             same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
             connection.execute(REQUESTS.update().where(*same).values(failure=failure))
 
     def log(self, user: str, action: str, dataset: str = "", detail: str = "") -> None:
         """Write down who did what. Never a password, a token or a value from the data."""
-        with self._write() as connection:
+        with self.transaction() as connection:
             _log(connection, user, action, dataset, detail)
 
     def list_log(self, most: int = 1000) -> list[Mapping[str, Any]]:
@@ -262,13 +278,20 @@ class Accounts:
         with self._engine.connect() as connection:
             return [dict(row) for row in connection.execute(wanted).mappings()]
 
-    def _hash(self, secret: str) -> str:
+    def hash_secret(self, secret: str) -> str:
+        """The keyed hash under which a secret is stored."""
         return hmac.new(self._key, secret.encode(), hashlib.sha256).hexdigest()
 
     @contextmanager
-    def _write(self) -> Iterator[sa.Connection]:
+    def transaction(self) -> Iterator[sa.Connection]:
+        """A connection to the accounts. What it writes is durable when the block ends."""
         with self._engine.begin() as connection:
             yield connection
+
+
+def make_secret() -> str:
+    """A secret of 256 random bits, in letters that an address may hold."""
+    return urlsafe_b64encode(SYSTEM.take(32).tobytes()).decode().rstrip("=")
 
 
 def require_owner(user: User) -> None:
@@ -279,10 +302,11 @@ def require_owner(user: User) -> None:
 
 def write_now() -> str:
     """The time now, in the form in which times are stored and compared."""
-    return _write_time(datetime.now(UTC))
+    return write_time(datetime.now(UTC))
 
 
-def _write_time(moment: datetime) -> str:
+def write_time(moment: datetime) -> str:
+    """A time in the form in which times are stored and compared."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

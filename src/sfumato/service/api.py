@@ -1,59 +1,43 @@
-"""The HTTP API, version 1. Every question goes through a Curator; the analyst's name comes from the token only."""
+"""The HTTP API, version 1. Every question goes through a Curator; the analyst's name comes from the sign-in only."""
 
 import hashlib
-import io
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import Depends, FastAPI, Header, Request, Response
+from fastapi import FastAPI, Header, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi.responses import JSONResponse, RedirectResponse
+from pydantic import BaseModel, ConfigDict
 
 from sfumato.answers.answer import Answer
 from sfumato.catalog.catalog_file import write_public_catalog
-from sfumato.curator import Curator
-from sfumato.errors import EngineFailed, KernelFault, LedgerError, PermissionDenied, SfumatoError
-from sfumato.number_arguments import read_positive_decimal
-from sfumato.query.tokens import MOST_LETTERS
+from sfumato.errors import EngineFailed, KernelFault, LedgerError, SfumatoError
 from sfumato.remote.answer_wire import write_answer_wire
 from sfumato.remote.preview_wire import write_preview_wire
 from sfumato.service.accounts import Accounts, Grant, User, require_owner
+from sfumato.service.api_questions import (
+    ARROW,
+    CSV,
+    Amount,
+    PreviewQuestion,
+    Question,
+    ask_question,
+    preview_question,
+    write_arrow,
+    write_csv,
+)
+from sfumato.service.callers import Caller, NotSignedIn
 from sfumato.service.problem_documents import TYPE, choose_status, describe_problem, write_problem
 from sfumato.service.served_datasets import ServedDatasets
+from sfumato.service.sessions import Sessions
+from sfumato.service.site import SignInFirst, add_site, show_error
 
 MOST_BYTES = 1 << 20  # of a request
-ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
 CLOSED = "charge-closed"
-
-Amount = Annotated[str | float | int | None, Field(description="An exact decimal. A text keeps every digit.")]
-
-
-class Asked(BaseModel):
-    """A question and its price."""
-
-    model_config = ConfigDict(extra="forbid")
-    sql: str = Field(max_length=MOST_LETTERS, examples=["SELECT COUNT(*) AS n FROM people"])
-    epsilon: Amount = None
-    rho: Amount = None
-    delta: Amount = None
-    confidence: str | float = "0.95"
-
-
-class Question(Asked):
-    """A question to be answered. `margin` asks for the smallest epsilon that gives these margins."""
-
-    margin: dict[str, float] | None = None
-
-
-class PreviewQuestion(Asked):
-    """A question to be previewed. `assume`: the number of rows, for margins that depend on it."""
-
-    assume: dict[str, float] | None = None
 
 
 class GrantRequest(BaseModel):
@@ -64,9 +48,6 @@ class GrantRequest(BaseModel):
     epsilon: str | float | int
     delta: str | float | int = "0"
     per_query: Amount = None
-
-
-bearer = HTTPBearer(auto_error=False, description="An API token: `sfumato user token NAME`.")
 
 
 def make_app(folders: Sequence[Path], accounts_path: Path) -> FastAPI:
@@ -81,27 +62,12 @@ def make_app(folders: Sequence[Path], accounts_path: Path) -> FastAPI:
         accounts.close()
 
     app = FastAPI(title="Sfumato", version="1", lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.state.accounts, app.state.served = accounts, served
+    app.state.accounts, app.state.served, app.state.sessions = accounts, served, Sessions(accounts)
+    add_site(app, accounts, app.state.sessions, served)
     _add_error_handlers(app)
     _add_questions(app, accounts, served)
     _add_owner_routes(app, accounts, served)
     return app
-
-
-def find_caller(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> User:
-    """Whose token came with the request."""
-    accounts: Accounts = request.app.state.accounts
-    user = None if credentials is None else accounts.find_user(credentials.credentials)
-    if user is None:
-        raise NotSignedIn
-    return user
-
-
-Caller = Annotated[User, Depends(find_caller)]
-
-
-class NotSignedIn(Exception):
-    """The request has no valid token."""
 
 
 def _add_questions(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> None:
@@ -129,11 +95,7 @@ def _add_questions(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> 
     def preview(name: str, asked: PreviewQuestion, user: Caller) -> dict[str, Any]:
         """Cost and margins of a question. It reads no row and costs nothing."""
         with served.using(name, user) as (curator, _):
-            found = curator.preview(
-                asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, assume=asked.assume,
-                confidence=asked.confidence, analyst=user.name,
-            )  # fmt: skip
-            return write_preview_wire(found)
+            return write_preview_wire(preview_question(curator, asked, user))
 
     @app.post("/v1/datasets/{name}/queries", response_model=None)
     def ask(
@@ -150,35 +112,13 @@ def _add_questions(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> 
             if failed:
                 raise LedgerError(CLOSED, failed, "Send a new key to ask again. It is a new charge.")
         with served.using(name, user) as (curator, grant):
-            _check_single_limit(curator, grant, asked, user)
             try:
-                answer = curator.ask(
-                    asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, margin=asked.margin,
-                    confidence=asked.confidence, analyst=user.name,
-                )  # fmt: skip
+                answer = ask_question(accounts, curator, grant, asked, user)
             except (KernelFault, EngineFailed, LedgerError) as error:
                 if idempotency_key is not None and not isinstance(error, EngineFailed):
                     accounts.fail_request(user.name, idempotency_key, error.message)
                 raise
-        accounts.log(user.name, "ask", name, f"entry {answer.entry}, cost {answer.cost}")
         return _write_answer(answer, accept)
-
-
-def _check_single_limit(curator: Curator, grant: Grant | None, asked: Question, user: User) -> None:
-    """Refuse a question above the limit for a single question, before anything is charged."""
-    if grant is None or not grant.per_query:
-        return
-    most = read_positive_decimal(grant.per_query, "per_query")
-    hint = f"Ask with epsilon={grant.per_query} or less."
-    if asked.margin is not None:
-        message = "With a limit for each question, ask with an epsilon instead of a margin."
-        raise PermissionDenied("per-query-limit", message, hint)
-    found = curator.preview(
-        asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, confidence=asked.confidence, analyst=user.name
-    )
-    loss = found.cost.epsilon
-    if loss is None or loss > most:
-        raise PermissionDenied("per-query-limit", f"A single question may cost at most {grant.per_query}.", hint)
 
 
 def _describe(served: ServedDatasets, name: str, user: User) -> dict[str, Any]:
@@ -202,19 +142,8 @@ def _describe(served: ServedDatasets, name: str, user: User) -> dict[str, Any]:
 def _write_answer(answer: Answer, accept: str) -> dict[str, Any] | Response:
     """The answer as JSON, CSV or an Arrow stream, as the caller prefers."""
     if ARROW in accept:
-        import pyarrow  # noqa: PLC0415 - where it is wanted
-
-        table, sink = answer.to_arrow(intervals=True), io.BytesIO()
-        with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
-        return Response(sink.getvalue(), media_type=ARROW)
-    if CSV in accept:
-        import pyarrow.csv  # noqa: PLC0415 - where it is wanted
-
-        sink = io.BytesIO()
-        pyarrow.csv.write_csv(answer.to_arrow(intervals=True), sink)
-        return Response(sink.getvalue(), media_type=CSV)
-    return write_answer_wire(answer)
+        return write_arrow(answer)
+    return write_csv(answer) if CSV in accept else write_answer_wire(answer)
 
 
 def _add_owner_routes(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> None:
@@ -266,8 +195,15 @@ def _add_error_handlers(app: FastAPI) -> None:
         return await call_next(request)
 
     @app.exception_handler(SfumatoError)
-    async def refuse(_: Request, error: SfumatoError) -> JSONResponse:
+    async def refuse(request: Request, error: SfumatoError) -> Response:
+        if not request.url.path.startswith("/v1/"):
+            return show_error(request, error)
         return _answer_problem(describe_problem(error), choose_status(error))
+
+    @app.exception_handler(SignInFirst)
+    async def ask_to_sign_in(request: Request, _: SignInFirst) -> Response:
+        after = request.url.path if request.method == "GET" else "/"
+        return RedirectResponse(f"/signin?after={quote(after)}", 303)
 
     @app.exception_handler(NotSignedIn)
     async def refuse_strangers(_: Request, __: NotSignedIn) -> JSONResponse:

@@ -1,0 +1,104 @@
+"""Sign-in to pages: sessions in cookies, links that sign in once, and a limit on wrong passwords.
+
+A cookie holds 256 random bits, of which only a keyed hash is stored. A form or a script that changes something must
+also send the session's CSRF token, which another site cannot read.
+"""
+
+import hmac
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from sfumato.errors import PermissionDenied
+from sfumato.service.account_tables import FAILED_SIGN_INS, SESSIONS, USERS
+from sfumato.service.accounts import Accounts, User, make_secret, write_now, write_time
+
+LASTS = timedelta(hours=12)
+MOST_FAILURES, WINDOW = 5, timedelta(minutes=15)
+MOST_FAILURES_OF_ALL = 100  # of all names together: somebody who tries many names is slowed down too
+WRONG = PermissionDenied("sign-in", "The name or the password is wrong.", "Ask the owner for a new password or a link.")
+TOO_MANY = PermissionDenied(
+    "too-many-attempts", "There were too many wrong passwords.", "Try again in 15 minutes, or use a sign-in link."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Somebody who is signed in."""
+
+    user: User
+    csrf: str
+
+    def allows(self, csrf: str) -> bool:
+        """Did the request come from one of our own pages?"""
+        return hmac.compare_digest(csrf.encode(), self.csrf.encode())
+
+
+class Sessions:
+    """The sessions of a service, shared by its workers."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+
+    def sign_in(self, name: str, password: str) -> str:
+        """Check a password, and return the secret of a new session's cookie."""
+        who = self._accounts.hash_secret(f"name {name}")
+        self._refuse_many(who)
+        user = self._accounts.check_password(name, password)
+        if user is None:
+            with self._accounts.transaction() as connection:
+                connection.execute(FAILED_SIGN_INS.insert().values(who=who, time=write_now()))
+            raise WRONG
+        with self._accounts.transaction() as connection:
+            connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.who == who))
+        return self._begin(user.name, "session", LASTS)
+
+    def make_link(self, user: str, lasts: timedelta = timedelta(days=1)) -> str:
+        """The secret of a link that signs somebody in once."""
+        return self._begin(user, "link", lasts)
+
+    def use_link(self, secret: str) -> str:
+        """Use up a link, and return the secret of a new session's cookie."""
+        with self._accounts.transaction() as connection:
+            ours = (SESSIONS.c.digest == self._accounts.hash_secret(secret), SESSIONS.c.kind == "link")
+            valid = (SESSIONS.c.expires > write_now(), SESSIONS.c.user == USERS.c.name, USERS.c.active)
+            user = connection.execute(sa.select(SESSIONS.c.user).where(*ours, *valid)).scalar()
+            used = connection.execute(SESSIONS.delete().where(*ours)).rowcount
+        if user is None or not used:
+            hint = "Ask the owner for a new link, or sign in with a password."
+            raise PermissionDenied("sign-in", "This link is unknown, was used before, or has expired.", hint)
+        return self._begin(str(user), "session", LASTS)
+
+    def find(self, secret: str) -> Session | None:
+        """Whose session a cookie belongs to; None if it has ended."""
+        columns = sa.select(USERS.c.name, USERS.c.role).join_from(SESSIONS, USERS, SESSIONS.c.user == USERS.c.name)
+        digest = self._accounts.hash_secret(secret)
+        valid = (SESSIONS.c.digest == digest, SESSIONS.c.kind == "session", SESSIONS.c.expires > write_now())
+        with self._accounts.transaction() as connection:
+            found = connection.execute(columns.where(*valid, USERS.c.active)).first()
+        return None if found is None else Session(User(*found), self._accounts.hash_secret(f"csrf {secret}"))
+
+    def end(self, secret: str) -> None:
+        """Sign out."""
+        with self._accounts.transaction() as connection:
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.digest == self._accounts.hash_secret(secret)))
+
+    def _begin(self, user: str, kind: str, lasts: timedelta) -> str:
+        secret, now = make_secret(), datetime.now(UTC)
+        row = {"digest": self._accounts.hash_secret(secret), "user": user, "kind": kind,
+               "expires": write_time(now + lasts)}  # fmt: skip
+        with self._accounts.transaction() as connection:
+            connection.execute(SESSIONS.delete().where(SESSIONS.c.expires <= write_time(now)))
+            connection.execute(SESSIONS.insert().values(row))
+        if kind == "session":
+            self._accounts.log(user, "sign in")
+        return secret
+
+    def _refuse_many(self, who: str) -> None:
+        since = write_time(datetime.now(UTC) - WINDOW)
+        with self._accounts.transaction() as connection:
+            connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.time <= since))
+            recent = list(connection.execute(sa.select(FAILED_SIGN_INS.c.who)).scalars())
+        if recent.count(who) >= MOST_FAILURES or len(recent) >= MOST_FAILURES_OF_ALL:
+            raise TOO_MANY
