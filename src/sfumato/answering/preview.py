@@ -38,7 +38,7 @@ from sfumato.planning.planner import Planned
 from sfumato.query.bound_question import bind_question
 from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.frame import FrameQuery
-from sfumato.query.interval_ends import add_quantile_intervals
+from sfumato.query.interval_share import add_quantile_intervals
 from sfumato.query.query import Query
 
 

@@ -41,7 +41,9 @@ def measure_running_totals(
                 shown = int(_is_shown_too(query.finish, name))
                 shares = Shares(plan, key, shown, running)
                 paid = [measurement, *list_other_payments(measurement, accounting)]
-                changed[place] = min((one for each in paid for one in shares.list_ways(each)), key=shares.find_error)
+                changed[place] = min(
+                    (way for payment in paid for way in shares.list_ways(payment)), key=shares.find_error
+                )
     return plan if tuple(changed) == plan.measurements else replace(plan, measurements=tuple(changed))
 
 
