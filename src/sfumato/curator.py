@@ -165,18 +165,38 @@ class Curator:
         with self.at_desk() as desk:
             return rehearse(desk, sql, epsilon, rho=rho, confidence=confidence)
 
-    def plan(self, questions: Wanted, confidence: Number = "0.95") -> Workload:
-        """The smallest total epsilon that gives every question its margin, and how it is split. It costs nothing."""
+    def plan(
+        self,
+        questions: Wanted,
+        confidence: Number = "0.95",
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+    ) -> Workload:
+        """The smallest total loss that gives every question its margin, and how it is split. It costs nothing.
+
+        With epsilon or rho, the questions are SQL texts without margins, and share this loss. Marginals (counts or sums
+        of the same rows by different keys) are planned together, where that is better.
+        """
         with self.at_desk() as desk:
-            return plan_workload(desk, questions, confidence)
+            return plan_workload(desk, questions, confidence, epsilon, rho)
 
     def ask_all(
-        self, questions: Workload | Wanted, confidence: Number = "0.95", *, analyst: str = DEFAULT_ANALYST
+        self,
+        questions: Workload | Wanted,
+        confidence: Number = "0.95",
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        analyst: str = DEFAULT_ANALYST,
     ) -> list[Answer]:
-        """Ask all questions of a workload on one charge: all are paid, or none."""
+        """Ask all questions of a workload on one charge: all are paid, or none. See `plan`."""
         with self.at_desk() as desk:
-            workload = questions if isinstance(questions, Workload) else plan_workload(desk, questions, confidence)
-            return ask_workload(desk, workload, analyst)
+            if not isinstance(questions, Workload):
+                questions = plan_workload(desk, questions, confidence, epsilon, rho)
+            elif epsilon is not None or rho is not None:
+                raise InvalidParameter("epsilon", "must not be given for a planned workload", "both", "Plan it again.")
+            return ask_workload(desk, questions, analyst)
 
     def watch(
         self, sql: str, *, above: int, epsilon: Number, questions: int = 100, analyst: str = DEFAULT_ANALYST

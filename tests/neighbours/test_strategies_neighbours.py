@@ -28,9 +28,11 @@ MATRICES = {
 }
 
 
-def mixed(question, unit, neighbours, kinds):
-    """The question's plan, with strategies instead of plain cells."""
+def mixed(question, unit, neighbours, kinds, *, nulls=False):
+    """The question's plan, with strategies instead of plain cells; `nulls`: rows without a key have a cell too."""
     plan, table = planned(question, unit, neighbours)
+    if nulls:
+        plan = replace(plan, keys=tuple(replace(key, values=(*key.values, None)) for key in plan.keys))
     sizes = [len(key.values) for key in plan.keys]
     matrices = tuple(tuple(map(tuple, MATRICES[kind](size))) for kind, size in zip(kinds, sizes, strict=False))
     (measurement,) = plan.measurements
@@ -49,12 +51,12 @@ def find_move(plan, table, one, two):
 @settings(max_examples=count_examples(10), deadline=None, suppress_health_check=SLOW)
 @given(
     people, st.lists(rows, min_size=1, max_size=9), st.lists(rows, min_size=1, max_size=9),
-    st.tuples(*[st.sampled_from(sorted(MATRICES))] * 2),
+    st.tuples(*[st.sampled_from(sorted(MATRICES))] * 2), st.booleans(),
 )  # fmt: skip
-def test_no_person_moves_the_queries_further(question, neighbours, others, mine, yours, kinds):
+def test_no_person_moves_the_queries_further(question, neighbours, others, mine, yours, kinds, nulls):
     rest = list(enumerate(others))
     without = rest if neighbours == "add-remove" else [*rest, (98, yours)]
-    plan, table = mixed(question, "id", neighbours, kinds)
+    plan, table = mixed(question, "id", neighbours, kinds, nulls=nulls)
     (certified,) = certify(plan).measurements
     l1, l2_squared = find_move(plan, table, [*rest, (99, mine)], without)
     assert l1 <= certified.sensitivity.l1

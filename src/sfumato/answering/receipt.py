@@ -32,6 +32,14 @@ class Receipt:
         """What the analyst pays: from their own limit if they have one, otherwise from the population's budget."""
         return compute_cost(self.taken)
 
+    def free(self) -> "Receipt":
+        """The receipt of a question out of several whose parts are all counted for the others."""
+        population, own, loss = self.taken.population, self.taken.own, self.taken.loss
+        nothing = Spending(
+            make_zero_loss(population), None if own is None else make_zero_loss(own), make_zero_loss(loss)
+        )
+        return replace(self, taken=nothing)
+
     def part(self, certificate: Certificate) -> "Receipt":
         """The receipt of one question out of several that were charged together."""
         population, own = self.taken.population, self.taken.own

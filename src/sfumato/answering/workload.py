@@ -1,89 +1,162 @@
-"""Several questions at once: the smallest epsilon for all their margins, and one charge for all of them."""
+"""Several questions at once: the smallest loss for all their margins, or one loss for all; and one charge for all.
+
+Questions that are marginals of one histogram (counts or sums of the same rows by different keys) are measured together
+by the best strategy for them, where that is better than to measure them one by one (marginal_group.py).
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 
 from sfumato.answering.ask_together import refuse_several
 from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
+from sfumato.answering.marginal_answers import ReleasedMarginals
+from sfumato.answering.marginal_group import MarginalGroup, find_marginal_groups
+from sfumato.answering.marginal_plans import Together, plan_for_loss, plan_for_margins
 from sfumato.answering.present_answer import PlannedQuery, present_answer
-from sfumato.answering.prices import check_margins
+from sfumato.answering.prices import check_margins, choose_loss
 from sfumato.answering.question_record import record_question, write_record
+from sfumato.answering.receipt import Answered
 from sfumato.answers.answer import Answer, Cost
 from sfumato.errors import InvalidParameter, describe_kind
-from sfumato.kernel.exact import sum_exactly
-from sfumato.kernel.losses import PureDP
+from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
+from sfumato.kernel.plan import BoundedPlan
 from sfumato.number_arguments import Number, read_probability
+from sfumato.planning.shares import split_evenly
 from sfumato.query.bind import bind
 from sfumato.query.dp_options import refuse_epsilon
 from sfumato.query.parse import parse
 from sfumato.query.query import KeyRef, Query
 
 Margin = float | Mapping[str, float]
-Wanted = Sequence[tuple[str, Margin]]
+Wanted = Sequence[tuple[str, Margin]] | Sequence[str]
+HINT = "For example [(sql, 20)], or [(sql, {'n': 20})]; or [sql, sql] with epsilon= for all of them."
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One question of a workload, its margins, and its epsilon."""
+    """One question of a workload, its margins, and its loss; None if it is measured together with others."""
 
     sql: str
     margin: Mapping[str, float]
-    epsilon: Decimal
+    loss: PureDP | ZCDP | None
+
+    @property
+    def epsilon(self) -> Decimal | None:
+        """The epsilon of a question that has its own."""
+        return self.loss.epsilon if isinstance(self.loss, PureDP) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Questions, each with the smallest epsilon that gives its margins. The total is the sum of these epsilons."""
+    """Questions and their losses, which add up. Marginals that are measured together have one loss."""
 
     shares: tuple[Share, ...]
     confidence: Fraction
+    together: tuple[Together, ...] = ()
 
     @property
     def cost(self) -> Cost:
         """The total. A question that is named twice is asked and paid once."""
-        once = {share.sql: Fraction(share.epsilon) for share in self.shares}
-        return Cost.from_loss(PureDP(sum_exactly(sum(once.values(), Fraction(0)))))
+        losses: list[PrivacyLoss] = [share.loss for share in self.shares if share.loss is not None]
+        return Cost.from_loss(reduce(compose, [*losses, *(group.loss for group in self.together)]))
 
     def __str__(self) -> str:
-        lines = [f"ε = {share.epsilon}: {share.sql}" for share in self.shares]
+        lines = [f"{Cost.from_loss(share.loss)}: {share.sql}" for share in self.shares if share.loss is not None]
+        for group in self.together:
+            count = len(group.strategy.blocks)
+            lines.append(f"{Cost.from_loss(group.loss)} together, by the best strategy ({count} measurements):")
+            for place, margins in zip(group.places, group.margins, strict=True):
+                shown = ", ".join(f"{name} ±{margin:.4g}" for name, margin in margins.items())
+                lines.append(f"  {shown}: {self.shares[place].sql}")
         return "\n".join([f"{self.cost} in all", *lines])
 
 
-def plan_workload(desk: Desk, wanted: Wanted, confidence: Number) -> Workload:
-    """The smallest epsilon, to three digits, for every question. A question that is named twice gets the larger one."""
+def plan_workload(
+    desk: Desk, wanted: Wanted, confidence: Number, epsilon: Number | None = None, rho: Number | None = None
+) -> Workload:
+    """The smallest loss, to three digits, for the margins of every question; or one loss for all questions.
+
+    A question that is named twice gets the smaller margin. One loss is shared evenly; marginals that are measured
+    together put their shares together, and have the least sum of their mean squared errors.
+    """
     level = read_probability(confidence, "confidence")
+    if epsilon is None and rho is None:
+        needed = _read_questions(desk, wanted)
+        losses: list[PureDP | ZCDP] = [
+            find_least_epsilon(desk, query, margins, level) for query, margins in needed.values()
+        ]
+    else:
+        texts = _read_texts(wanted)
+        needed = {sql: (_bind(desk, sql), dict[str, float]()) for sql in texts}
+        whole = choose_loss(needed[texts[0]][0], epsilon, rho)
+        losses = list(split_evenly(whole, len(needed)))
+    shares = [Share(sql, margins, loss) for (sql, (_, margins)), loss in zip(needed.items(), losses, strict=True)]
+    together = []
+    for group in _find_groups(desk, [query for query, _ in needed.values()]):
+        members = [shares[one.place] for one in group.marginals]
+        alone = [losses[one.place] for one in group.marginals]
+        if members[0].margin:
+            made = plan_for_margins(desk, group, [share.margin for share in members], alone, level)
+        else:
+            made = plan_for_loss(desk, group, alone, level)
+        if made is not None:
+            together.append(made)
+            for place in made.places:
+                shares[place] = replace(shares[place], loss=None)
+    return Workload(tuple(shares), level, tuple(together))
+
+
+def _bind(desk: Desk, sql: str) -> Query:
+    query = bind(parse(sql), desk.dataset)
+    refuse_several(query, "ask_all")
+    refuse_epsilon(query.dp_options, "the workload decides what is spent")
+    return query
+
+
+def _find_groups(desk: Desk, queries: Sequence[Query]) -> list[MarginalGroup]:
+    return find_marginal_groups([(place, query, desk.plan(query, PureDP(1))) for place, query in enumerate(queries)])
+
+
+def _read_questions(desk: Desk, wanted: object) -> dict[str, tuple[Query, dict[str, float]]]:
     needed: dict[str, tuple[Query, dict[str, float]]] = {}
     for sql, margin in _read_pairs(wanted):
         query, margins = needed.get(sql, (None, {}))
-        query = query or bind(parse(sql), desk.dataset)
-        refuse_several(query, "ask_all")
-        refuse_epsilon(query.dp_options, "its margin decides what is spent")
+        query = query or _bind(desk, sql)
         for name, most in _read_margins(query, margin).items():
             margins[name] = min(most, margins.get(name, most))
         needed[sql] = (query, margins)
-    shares = tuple(
-        Share(sql, margins, find_least_epsilon(desk, query, margins, level).epsilon)
-        for sql, (query, margins) in needed.items()
-    )
-    return Workload(shares, level)
+    return needed
+
+
+def _read_list(wanted: object) -> Sequence[object]:
+    if not isinstance(wanted, Sequence) or isinstance(wanted, (str, bytes)):
+        raise InvalidParameter("questions", "must be a list of questions", describe_kind(wanted), HINT)
+    if not wanted:
+        raise InvalidParameter("questions", "must be at least one", "none", HINT)
+    return wanted
+
+
+def _read_texts(wanted: object) -> list[str]:
+    listed = _read_list(wanted)
+    for one in listed:
+        if not isinstance(one, str):
+            rule = "must be SQL texts without margins, where epsilon or rho is given"
+            raise InvalidParameter("questions", rule, describe_kind(one), HINT)
+    return list(dict.fromkeys(str(one) for one in listed))
 
 
 def _read_pairs(wanted: object) -> list[tuple[str, Margin]]:
-    hint = "For example [(sql, 20)], or [(sql, {'n': 20})]."
-    if not isinstance(wanted, Sequence) or isinstance(wanted, (str, bytes)):
-        raise InvalidParameter(
-            "questions", "must be a list of questions with their margins", describe_kind(wanted), hint
-        )
-    if not wanted:
-        raise InvalidParameter("questions", "must be at least one", "none", hint)
-    for pair in wanted:
+    found: list[tuple[str, Margin]] = []
+    for pair in _read_list(wanted):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not isinstance(pair[0], str):
-            raise InvalidParameter("questions", "must be pairs of SQL text and a margin", describe_kind(pair), hint)
-    return [(sql, margin) for sql, margin in wanted]
+            raise InvalidParameter("questions", "must be pairs of SQL text and a margin", describe_kind(pair), HINT)
+        found.append((pair[0], pair[1]))
+    return found
 
 
 def _read_margins(query: Query, margin: Margin) -> dict[str, float]:
@@ -94,26 +167,62 @@ def _read_margins(query: Query, margin: Margin) -> dict[str, float]:
 
 def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
     """Answer all questions for one charge, in their order. Asking the same workload again is free."""
-    asked: list[PlannedQuery] = []
+    asked: dict[int, PlannedQuery] = {}
     records: list[dict[str, object]] = []
-    for share in workload.shares:
+    queries: list[Query] = []
+    for place, share in enumerate(workload.shares):
         tree = parse(share.sql)
         query = bind(tree, desk.dataset)
         refuse_several(query, "ask_all")
-        records.append(record_question(tree, query, share.margin))
         refuse_epsilon(query.dp_options, "the workload decides what is spent")
-        planned = desk.plan(query, PureDP(share.epsilon))
-        if planned.plan.cells is None:
-            hint = "Ask it on its own, or declare the key's values."
-            raise InvalidParameter("questions", "must have declared keys", "one with an undeclared key", hint)
-        asked.append(PlannedQuery(query, planned, workload.confidence))
-    certified = certify_together([question.planned.plan for question in asked])
+        records.append(record_question(tree, query, share.margin or None))
+        queries.append(query)
+        if share.loss is not None:
+            planned = desk.plan(query, share.loss)
+            if planned.plan.cells is None:
+                hint = "Ask it on its own, or declare the key's values."
+                raise InvalidParameter("questions", "must have declared keys", "one with an undeclared key", hint)
+            asked[place] = PlannedQuery(query, planned, workload.confidence)
+    groups = _match_groups(desk, queries, workload.together)
+    blocks = [(one, group, one.make_plans(group)) for one, group in groups]
+    plans: list[BoundedPlan] = [question.planned.plan for question in asked.values()]
+    certified = certify_together([*plans, *(plan for _, _, made in blocks for plan in made)])
 
     def write_questions() -> str:
         return write_record("ask_all", *records, confidence=workload.confidence)
 
     answered = desk.answer(certified, desk.admit(analyst), write_questions)
-    return [
-        present_answer(desk, question, released, answered.receipt.part(released.certificate))
-        for question, released in zip(asked, answered.released, strict=True)
-    ]
+    answers = {
+        place: present_answer(desk, question, released, answered.receipt.part(released.certificate))
+        for (place, question), released in zip(asked.items(), answered.released, strict=False)
+    }
+    begin = len(asked)
+    for one, group, made in blocks:
+        released = ReleasedMarginals(group, one.strategy, answered.released[begin : begin + len(made)])
+        answers |= _present_group(desk, released, answered, workload.confidence)
+        begin += len(made)
+    return [answers[place] for place in range(len(workload.shares))]
+
+
+def _match_groups(
+    desk: Desk, queries: Sequence[Query], together: Sequence[Together]
+) -> list[tuple[Together, MarginalGroup]]:
+    """The groups of the questions as they are planned now, each with what was planned for it."""
+    found = {tuple(one.place for one in group.marginals): group for group in _find_groups(desk, queries)}
+    if not all(one.places in found for one in together):
+        hint = "Make the plan again: plan(questions)."
+        raise InvalidParameter("workload", "must be planned with the catalog as it is", "one of another catalog", hint)
+    return [(one, found[one.places]) for one in together]
+
+
+def _present_group(
+    desk: Desk, released: ReleasedMarginals, answered: Answered, confidence: Fraction
+) -> dict[int, Answer]:
+    """The answers of a group. A block that several of them use is counted in the cost of the first."""
+    answers: dict[int, Answer] = {}
+    counted: set[int] = set()
+    for marginal in released.group.marginals:
+        own = [number for number in released.list_used(marginal) if number not in counted]
+        counted |= set(own)
+        answers[marginal.place] = released.present(desk, marginal, answered.receipt, confidence, own)
+    return answers

@@ -4,7 +4,6 @@ Each release is weighted by the inverse of its variance. The record has the same
 adding the two-hundredth takes as long as adding the second.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.answers.released_values import Reading, ReleasedVector
-from sfumato.answers.simulated_noise import WIDE, Floats, WeightedNoise, compute_variance
-from sfumato.answers.unmixed_values import measure_spread
+from sfumato.answers.simulated_noise import Floats, WeightedNoise, compute_variance
+from sfumato.answers.unmixed_values import combine_cumulants, measure_spread
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 
 WIDER = 1.01  # a factor on the margin of many releases: without it, two cumulants would miss in 5.1 % of cases, not 5 %
@@ -47,14 +46,7 @@ class RunningMean:
             if len(self.noises) == 1:
                 return self.noises[0]
             return WeightedNoise(tuple((1 / compute_variance(noise) / self.precision, noise) for noise in self.noises))
-        scale = self.fourth**0.25 / self.precision
-        rest = max(1 / self.precision - 2 * scale**2, 0.0)
-        parts: list[tuple[float, Noise]] = []
-        if scale:
-            parts.append((WIDER * scale / WIDE, LaplaceNoise(Fraction(WIDE))))
-        if rest:
-            parts.append((WIDER * math.sqrt(rest) / WIDE, GaussianNoise(Fraction(WIDE) ** 2)))
-        return WeightedNoise(tuple(parts))
+        return combine_cumulants(1 / self.precision, self.fourth**0.25 / self.precision, WIDER)
 
 
 @dataclass(frozen=True, slots=True)

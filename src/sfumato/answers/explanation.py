@@ -7,6 +7,7 @@ from math import isqrt, prod
 from typing import assert_never
 
 from sfumato.accuracy.choice_margins import compute_even_bin_margin
+from sfumato.accuracy.noise_margins import compute_noise_margin
 from sfumato.answers.column_margins import assume_release
 from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import has_interval
@@ -38,8 +39,9 @@ from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
-from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import (
+    BoundedPlan,
     Count,
     Curve,
     Different,
@@ -204,13 +206,7 @@ def _describe_shares(query: Query, planned: Planned) -> list[str]:
 def _summarise_measurement(
     measurement: Measurement, certified: Certified, released: Sequence[ReleasedVector], confidence: Fraction
 ) -> MeasurementSummary:
-    match certified.loss:
-        case ZCDP(rho):
-            share = f"rho = {write_plain(rho)}"
-        case GDP(mu_squared):
-            share = f"μ² = {write_plain(mu_squared)}"
-        case PureDP(epsilon) | ApproxDP(epsilon):
-            share = f"ε = {write_plain(epsilon)}"
+    share = _write_share(certified)
     as_released = next(one for one in released if one.name in name_vectors(measurement))
     margin = find_margin(as_released, confidence)
     if isinstance(certified.noise, BinChoice):
@@ -249,6 +245,42 @@ def _summarise_measurement(
         _name_margin(measurement.quantity),
         find_claims(measurement.quantity, certified),
     )
+
+
+def describe_block(plan: BoundedPlan, certified: Certified, step: float, confidence: Fraction) -> MeasurementSummary:
+    """One of the measurements of a workload. `step` is what a step of its integers is worth."""
+    quantity, noise = plan.measurements[0].quantity, certified.noise
+    if not isinstance(noise, LaplaceNoise | GaussianNoise):
+        raise AssertionError("a block has additive noise")
+    mixed = isinstance(quantity, Strategy)
+    cells = plan.cells or 1
+    many = "in all" if not plan.keys else f"by {len(plan.keys)} {'key' if len(plan.keys) == 1 else 'keys'}"
+    what = (
+        f"{cells:,} differences from the mean along each key"
+        if mixed
+        else f"{cells:,} {'cell' if cells == 1 else 'cells'}"
+    )
+    size = float(noise.scale) if isinstance(noise, LaplaceNoise) else float(noise.variance) ** 0.5
+    return MeasurementSummary(
+        f"{certified.name} ({_describe(take_part(quantity))} {many}: {what})",
+        f"{float(certified.sensitivity.l1) * step:g}",
+        _name_noise(noise),
+        f"{size * step:g}",
+        _write_share(certified),
+        compute_noise_margin(noise, 1 - confidence) * step,
+        "",
+        find_claims(quantity, certified),
+    )
+
+
+def _write_share(certified: Certified) -> str:
+    match certified.loss:
+        case ZCDP(rho):
+            return f"rho = {write_plain(rho)}"
+        case GDP(mu_squared):
+            return f"μ² = {write_plain(mu_squared)}"
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            return f"ε = {write_plain(epsilon)}"
 
 
 def _name_margin(quantity: Quantity) -> str:

@@ -52,6 +52,14 @@ class Payment:
     loss: PrivacyLoss  # of all releases that the answer uses
 
 
+@dataclass(frozen=True, slots=True)
+class SharedBlocks:
+    """What was released for several questions of a workload together, in words."""
+
+    measurements: tuple[MeasurementSummary, ...]
+    sentence: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputedDetails:
     """The parts of an Answer that are computed when they are first read: a method for each name in `DETAILS`."""
@@ -67,6 +75,7 @@ class ComputedDetails:
     kept: list[int]  # the cells that are shown, in their order
     columns: dict[str, list[object]]  # the values of the shown cells; None is NULL
     sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]]
+    shared: SharedBlocks | None = None  # of a workload: what was released instead of the plan's own measurements
 
     def intervals(self) -> list[dict[str, tuple[float, float]]]:
         """The interval of every number in every row."""
@@ -90,11 +99,14 @@ class ComputedDetails:
 
     def measurements(self) -> tuple[MeasurementSummary, ...]:
         """The measurements, for explain()."""
+        if self.shared is not None:
+            return self.shared.measurements
         return summarise_measurements(self.planned, self.certificate, self.confidence, self.reading)
 
     def sentences(self) -> tuple[str, ...]:
         """Sentences about the whole answer, for explain()."""
-        return write_sentences(self.query, self.planned, self.certificate, self.confidence)
+        said = write_sentences(self.query, self.planned, self.certificate, self.confidence)
+        return said if self.shared is None else (self.shared.sentence, *said)
 
     def sensitivities(self) -> tuple[ColumnSensitivity, ...]:
         """How much one person can change each column."""
@@ -154,6 +166,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     confidence: Fraction,
     paid: Payment,
     sign: Callable[[Sequence[ColumnSensitivity]], dict[str, Any]],
+    shared: SharedBlocks | None = None,
 ) -> Answer:
     """Compute the rows of an answer; the rest is computed when it is first read."""
     values = reading.values
@@ -171,7 +184,7 @@ def make_answer(  # noqa: PLR0917 - its caller names what it passes
     names = tuple(columns)
     rows = [dict(zip(names, row, strict=True)) for row in zip(*shown.values(), strict=True)]
     details = ComputedDetails(
-        query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign
+        query, planned, certificate, reading, confidence, aggregates, keys, cells, kept, shown, sign, shared
     )
 
     def compute_detail(name: str) -> Any:  # noqa: ANN401 - each detail has a type of its own

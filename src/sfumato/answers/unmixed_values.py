@@ -7,18 +7,20 @@ queries. The noise of different cells is then not independent: `mixing` says how
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.answers.simulated_noise import WeightedNoise
+from sfumato.answers.simulated_noise import WIDE, WeightedNoise
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import Strategy
 from sfumato.kernel.strategies import Matrix
 
 Floats = npt.NDArray[np.float64]
+SMALL = 1e-12  # of a variance: what rounding left
 MOST_MIXED = 1 << 10  # cells: windows over more rows have no simulated intervals anyway
 
 
@@ -62,6 +64,17 @@ def combine_weights(noise: Noise, square: float, fourth: float) -> WeightedNoise
     parts: list[tuple[float, Noise]] = [(fourth**0.25, noise)]
     if rest > 1e-9 * square:
         parts.append((math.sqrt(2 * rest), GaussianNoise(noise.scale**2)))
+    return WeightedNoise(tuple(parts))
+
+
+def combine_cumulants(variance: float, scale: float, wider: float = 1.0) -> WeightedNoise:
+    """A noise of this variance whose fourth cumulant is 12 scale^4: a Laplace variable and a Gaussian one."""
+    rest = max(variance - 2 * scale**2, 0.0)
+    parts: list[tuple[float, Noise]] = []
+    if scale:
+        parts.append((wider * scale / WIDE, LaplaceNoise(Fraction(WIDE))))
+    if rest > SMALL * variance:
+        parts.append((wider * math.sqrt(rest) / WIDE, GaussianNoise(Fraction(WIDE) ** 2)))
     return WeightedNoise(tuple(parts))
 
 
