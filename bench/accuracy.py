@@ -21,6 +21,7 @@ from rich.table import Table
 from side_by_side.environments import PEERS, PLACE, find_python
 from side_by_side.page_tables import write_table
 from side_by_side.question_costs import list_costs
+from side_by_side.workload_errors import list_workloads
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "bench" / "side_by_side"
@@ -28,6 +29,7 @@ PAGE = ROOT / "docs" / "accuracy.md"
 
 EPSILONS = ("0.1", "1")
 LIMIT = 1.05
+WORKLOAD_LIMIT = 1.01
 REPETITIONS = 25_000
 PEOPLE, TABLES = 1_001, 25
 ROWS_EACH = 4
@@ -195,14 +197,34 @@ def show_costs(console: Console, *, markdown: bool) -> int:
     return missed
 
 
+def show_workloads(console: Console, *, markdown: bool) -> int:
+    """The errors of workloads beside plain noise and the least possible ones: how many limits were missed."""
+    heads = ["Workload at rho = 1", "Sfumato", "One by one", "Least possible", "Ratio", "Limit", ""]
+    made, missed = [], 0
+    for one in list_workloads():
+        met = one.ratio <= WORKLOAD_LIMIT
+        missed += not met
+        figures = [digits(error, 4) for error in (one.ours, one.plain, one.best)]
+        made.append([one.what, *figures, f"{one.ratio:.4f}", f"≤ {WORKLOAD_LIMIT:g}", "met" if met else "MISSED"])
+    table = Table(*heads, title="Root mean square error of workloads")
+    for cells in made:
+        table.add_row(*cells)
+    console.print(table)
+    if markdown:
+        write_table(PAGE, "workloads", heads, made, ())
+    return missed
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description="Accuracy beside peers.")
-    options.add_argument("--costs", action="store_true", help="only the costs of questions, which need no peer")
+    options.add_argument(
+        "--costs", action="store_true", help="only the costs of questions and workloads, which need no peer"
+    )
     options.add_argument("--markdown", action="store_true", help="write the table into docs/accuracy.md")
     options.add_argument("--fresh", action="store_true", help="ask the peers again")
     chosen = options.parse_args()
     console = Console(width=190)
-    dear = show_costs(console, markdown=chosen.markdown)
+    dear = show_costs(console, markdown=chosen.markdown) + show_workloads(console, markdown=chosen.markdown)
     if chosen.costs:
         sys.exit(f"{dear} limits missed" if dear else 0)
     PLACE.mkdir(parents=True, exist_ok=True)
