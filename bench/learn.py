@@ -2,20 +2,23 @@
 
 Same data, same declared bounds, same ε, same splits and the same neighbouring relation for all. A row ends in "met" or
 "MISSED"; the program fails if any row is missed. `--markdown` writes the tables into docs/learning-accuracy.md. Each
-library has a script in `side_by_side/`, and the peers an environment of their own, made when it is first needed. What
-a peer said is stored there until its script or the data changes; `--fresh` asks again.
+library has a script in `side_by_side/`, and the peers an environment of their own, made when it is first needed. Scores
+are stored there until a script, the data or the code of the estimator changes, so a run that was interrupted goes on
+where it ended; `--fresh` measures again. Times are never stored.
 
 - **adult**: ROC AUC of every estimator on the census extract (`--data`), at δ = 1e-6. Peers: diffprivlib (always pure)
   and DP-EBM of interpret-core.
 - **sets**: scores on other sets beside diffprivlib: a signed-rank test over the seeds for each row, at the 1 % level
   with Holm's correction. No row may be significantly worse, and most must be significantly better.
 - **regression**: R² of linear regression beside least squares.
-- **speed**: `fit` on 1 M rows beside the model that is not private, where one scan gives all statistics.
+- **speed**: `fit` on 1 M rows beside the model that is not private, where one scan gives all statistics. `--busy` takes
+  processor time in place of elapsed time, for a machine that does other work.
 """
 
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from side_by_side.environments import ROOT
 from side_by_side.fit_times import LIMIT as MOST_TIME
-from side_by_side.fit_times import measure_fits
+from side_by_side.fit_times import ROUNDS, measure_fits
 from side_by_side.learned_scores import NO_NOISE, OURS, PLAIN, Said, Scores, Task, ask_library
 from side_by_side.learning_sets import MILLION, list_classified, list_measured, read_adult
 from side_by_side.page_tables import write_table
@@ -83,6 +86,7 @@ class Options:
     fresh: bool
     quick: bool
     markdown: bool
+    busy: bool
 
     def wants(self, *names: str) -> bool:
         """Whether one of the names was asked for; everything is wanted if none was named."""
@@ -295,13 +299,15 @@ def run_speed(options: Options, report: Report) -> None:
             f"{fit.ours:.2f} s",
             f"{fit.plain:.2f} s",
             f"{fit.ratio:.2f}",
-            f"≤ {MOST_TIME:g}",
-            report.judge(fit.ratio <= MOST_TIME),
+            f"≤ {MOST_TIME:g}" if fit.scans == 1 else f"none: {fit.scans} scans",
+            report.judge(fit.ratio <= MOST_TIME) if fit.scans == 1 else "",
         ]
-        for fit in measure_fits(options.rows)
+        for fit in measure_fits(options.rows, time.process_time if options.busy else time.perf_counter)
     ]
     heads = ("Estimator", "Data", "Sfumato", "Not private", "Ratio", "Limit", "")
-    report.show("speed", f"Time of fit on {options.rows:,} rows", heads, rows)
+    kind = "Processor time" if options.busy else "Elapsed time"
+    note = f"{kind}: medians of {ROUNDS} fits, in turns with the model that is not private."
+    report.show("speed", f"Time of fit on {options.rows:,} rows", heads, rows, note)
 
 
 def read_options() -> Options:
@@ -312,7 +318,8 @@ def read_options() -> Options:
     known = f"a section ({', '.join(SECTIONS)}), a set or an estimator; may be repeated"
     reader.add_argument("--only", action="append", default=[], metavar="NAME", help=known)
     reader.add_argument("--quick", action="store_true", help="fewer splits and rows; significance is not judged")
-    reader.add_argument("--fresh", action="store_true", help="ask the peers again")
+    reader.add_argument("--fresh", action="store_true", help="measure every score again")
+    reader.add_argument("--busy", action="store_true", help="speed: processor time in place of elapsed time")
     reader.add_argument("--markdown", action="store_true", help=f"write the tables into {PAGE.relative_to(ROOT)}")
     chosen = reader.parse_args()
     names = {*SECTIONS, *NEIGHBOURS, *list_classified(), *list_measured()}
@@ -326,6 +333,7 @@ def read_options() -> Options:
         fresh=chosen.fresh,
         quick=chosen.quick,
         markdown=chosen.markdown,
+        busy=chosen.busy,
     )
 
 

@@ -1,4 +1,8 @@
-"""Ask each library for its scores on one data set, in its own environment; keep what a peer said."""
+"""Ask each library for its scores on one data set, in its own environment; keep what it said.
+
+A score is stored under everything that it depends on: the script, the data, the splits and the library's code. A run
+that was interrupted therefore goes on where it ended, and a change of the code measures again.
+"""
 
 import hashlib
 import json
@@ -12,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from side_by_side.environments import PEERS, PLACE, find_python
+from side_by_side.environments import PEERS, PLACE, ROOT, find_python
+from side_by_side.estimator_code import read_estimator_code
 from side_by_side.learning_sets import LearningSet, draw_tests
 
 SCRIPTS = Path(__file__).parent
@@ -59,12 +64,11 @@ Found = dict[str, dict]  # by epsilon: scores, or the trouble
 
 
 def ask_library(library: str, task: Task, *, fresh: bool, console: Console) -> Said:
-    """The scores of one library. A peer's and the plain models' are stored until its script or the data changes."""
+    """The scores of one library. They are stored until its script, its code or the data changes."""
     tests = draw_tests(task.data.name, len(task.data.target), task.seeds)
-    stored = library != OURS
     kept = {name: find_stored(library, replace(task, models={name: task.models[name]}), tests) for name in task.models}
     said: Said = {}
-    if stored and not fresh:
+    if not fresh:
         for name, path in kept.items():
             said |= read_said({name: json.loads(path.read_text())}) if path.exists() else {}
     known = {model for model, _ in said}
@@ -75,9 +79,8 @@ def ask_library(library: str, task: Task, *, fresh: bool, console: Console) -> S
         python = find_python(library) if library in PEERS else Path(sys.executable)
         for name, found in run_script(python, library, left, tests, console):
             said |= read_said({name: found})
-            if stored:
-                kept[name].parent.mkdir(parents=True, exist_ok=True)
-                kept[name].write_text(json.dumps(found))
+            kept[name].parent.mkdir(parents=True, exist_ok=True)
+            kept[name].write_text(json.dumps(found))
     except subprocess.CalledProcessError as error:
         why = ((error.stderr or error.stdout or "").strip().splitlines() or ["it failed"])[-1][:200]
         said = {(name, epsilon): Scores(trouble=why) for name in left.models for epsilon in task.epsilons} | said
@@ -88,7 +91,10 @@ def find_stored(library: str, task: Task, tests: np.ndarray) -> Path:
     """The file for the scores of one model: its name depends on everything that the scores depend on."""
     key = hashlib.sha256()
     texts = ((SCRIPTS / f"{library}_models.py").read_text(), (SCRIPTS / "scores.py").read_text())
-    for text in (task.describe(), *texts, *PEERS.get(library, ())):
+    code = PEERS.get(library, ())
+    if library == OURS:
+        code = [text for name in task.models for text in read_estimator_code(ROOT / "src", name)]
+    for text in (task.describe(), *texts, *code):
         key.update(text.encode() + b"\0")
     for array in (task.data.features, task.data.target, tests):
         key.update(np.ascontiguousarray(array).data)
