@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import InvalidParameter
+from sfumato.learning import noisy_trees
 from sfumato.learning.decision_trees import DecisionTreeClassifier, RandomForestClassifier
 from sfumato.learning.feature_columns import Classes
 from sfumato.learning.noisy_statistics import Noisy
@@ -90,6 +91,27 @@ def test_a_leaf_in_the_noise_takes_the_shares_above_it():
     assert strong[1, 0] > 0.85
     assert abs(weak[1, 0] - weak[0, 0]) < 0.25
     np.testing.assert_allclose(weak.sum(axis=1), 1)
+
+
+def test_a_leaf_whose_shares_are_noise_stays_near_the_node_above():
+    """Two leaves: the small one has 50 rows, and each of its counts a noise of 20."""
+    sums = np.array([[900.0, 300.0], [10.0, 40.0]])
+    loose, near = (smooth_leaves(Noisy(sums, np.array(20.0), False), step) for step in (np.inf, 0.15))
+    root = smooth_leaves(Noisy(sums.sum(axis=0), np.array(20.0), False))[0]
+    assert loose[1, 1] > 0.5 > near[1, 1]
+    assert abs(near[1, 1] - root[1]) < abs(loose[1, 1] - root[1]) / 3
+    np.testing.assert_allclose(near[0], loose[0], atol=0.01)  # a leaf that stands out keeps its shares
+    clear = [smooth_leaves(Noisy(sums * 100, np.array(20.0), False), step) for step in (np.inf, 0.15)]
+    np.testing.assert_allclose(clear[0], clear[1], atol=1e-3)
+
+
+def test_one_tree_of_chosen_tests_is_careful_and_a_forest_is_not(monkeypatch):
+    rows = read([(float(x), float(10 - x), "abc"[x % 3], "yes" if x > 5 else "no") for x in range(10)] * 30)
+    steps = []
+    monkeypatch.setattr(noisy_trees, "smooth_leaves", lambda noisy, step: steps.append(step) or smooth_leaves(noisy))
+    for least, random_tests in ((1, False), (1, True), (10**9, False)):
+        grow_trees(ExactSource(rows, 1e-6), TreeSettings(3, 1, least, random_tests=random_tests), PublicChoices(0))
+    assert steps == [noisy_trees.USUAL_STEP, np.inf, np.inf]
 
 
 def test_the_leaves_of_a_tree_are_the_cells_that_were_counted():

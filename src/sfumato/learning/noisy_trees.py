@@ -26,6 +26,7 @@ COUNT_SHARE, TEST_SHARE = Fraction(1, 16), Fraction(6, 16)
 ROWS_PER_TREE = 8  # rows of each class, in noise deviations of the whole price, for each tree of a forest
 MOST_LEAF_COUNTS = 1 << 15
 LEAST_DEVIATION = 1e-3  # of the noise: below it, noise plays no part
+USUAL_STEP = 0.15  # from the class shares of a node to those of the nodes below it, where one tree has chosen tests
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +62,17 @@ def grow_trees(source: StatisticSource, settings: TreeSettings, choices: PublicC
     classes = len(source.target.labels) if isinstance(source.target, Classes) else 1
     source.foresee(_list_foreseen(source, settings))
     signal, spent = _measure_signal(source)
-    draw = _draw_at_random(source, choices)
+    draw, usual_step = _draw_at_random(source, choices), np.inf
     if signal >= settings.least_rows * len(source.features) * classes:
         draw = _choose_from_counts(source, draw, choices if settings.random_tests else None)
         spent += TEST_SHARE
+        usual_step = np.inf if settings.random_tests else USUAL_STEP  # a forest averages the noise of its trees
     rows_of_class = max(signal, 1.0) / classes
     depth = min(settings.depth, max(round(np.log2(max(signal, 4.0))), 2), int(np.log2(MOST_LEAF_COUNTS / classes)))
     trees = [draw(depth) for _ in range(int(np.clip(rows_of_class / ROWS_PER_TREE, 1, settings.trees)))]
     leaves = [Statistic(None, (*map(write_cells, tests), Labels())) for tests in trees]
     counted = source.release(leaves, 1 - spent)
-    return [NoisyTree(tests, smooth_leaves(noisy)) for tests, noisy in zip(trees, counted, strict=True)]
+    return [NoisyTree(tests, smooth_leaves(noisy, usual_step)) for tests, noisy in zip(trees, counted, strict=True)]
 
 
 def _list_foreseen(source: StatisticSource, settings: TreeSettings) -> list[Foreseen]:
@@ -114,18 +116,23 @@ def _choose_from_counts(
     return choose
 
 
-def smooth_leaves(counted: Noisy) -> Floats:
+def smooth_leaves(counted: Noisy, usual_step: float = np.inf) -> Floats:
     """The class shares of each leaf. The less a count stands out of the noise, the more the node above it counts.
 
-    The axes of the counts are the tests, in their order, and the classes.
+    The node above counts at least as many rows as the noise of this node would have; more, if the noise of its class
+    shares is larger than `usual_step`, by which they usually differ from those above. The axes of the counts are the
+    tests, in their order, and the classes.
     """
     classes, depth = counted.sums.shape[-1], counted.sums.ndim - 1
     shares = np.full((1, classes), 1 / classes)
     for level in range(depth + 1):
         counts = np.maximum(counted.sums.reshape(2**level, -1, classes).sum(axis=1), 0)
-        weight = float(counted.deviation) * np.sqrt(classes * 2 ** (depth - level)) + 1
+        noise = float(counted.deviation) * np.sqrt(classes * 2 ** (depth - level))
+        rows = counts.sum(axis=1, keepdims=True)
         above = np.repeat(shares, 2, axis=0) if level else shares
-        shares = (counts + weight * above) / (counts.sum(axis=1, keepdims=True) + weight)
+        unusual = (noise / usual_step) ** 2 / np.maximum(rows, 1) if level else 0.0
+        weight = np.maximum(noise + 1, unusual)
+        shares = (counts + weight * above) / (rows + weight)
     return shares
 
 
