@@ -168,6 +168,15 @@ def test_the_loss_of_box_noise_is_enumerated(moved, cells):
         assert worst == noise.scale * epsilon  # no noise is wasted
 
 
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_a_side_that_is_no_whole_number_is_rounded_up(cells):
+    """Integers within a box of 7/2 and 21/2 pass as many shells as within one of 3 and 10."""
+    moved = Fraction(7, 2), Fraction(21, 2)
+    noise = choose_box_noise(moved, cells, PureDP("0.125"))
+    assert noise.units == (1, 3)
+    assert noise.scale == 8 * (4 + cells - 1)
+
+
 def test_the_box_of_each_relation():
     products = Products((Factor(X, Grid(-4, 8, 0)),), ((), (0,), (0, 0)))
     assert bound_terms(make_plan(products), products) == (1, 8, 64)

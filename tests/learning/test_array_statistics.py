@@ -166,6 +166,15 @@ def test_the_shares_of_a_fit_are_at_most_one():
         source.release([Statistic(None)], Fraction(1, 10**9))
 
 
+def test_what_another_source_spent_is_not_spent_again():
+    whole, rest = (
+        ArrayStatistics(rows_of([]), read_price("0.01", 0), Neighbours.ADD_REMOVE, spent=Fraction(spent))
+        for spent in (0, "3/4")
+    )
+    (one,), (four,) = (source.release([Statistic(None)], Fraction(1)) for source in (whole, rest))
+    assert four.deviation == pytest.approx(4 * one.deviation, rel=1e-3)
+
+
 def test_weights_share_the_budget_of_a_call():
     source = ArrayStatistics(rows_of([]), read_price("0.01", 0), Neighbours.ADD_REMOVE)
     one, three = source.release([Statistic(None), Statistic(None, weight=3)], Fraction(1))

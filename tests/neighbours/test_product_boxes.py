@@ -101,6 +101,15 @@ def test_no_row_leaves_the_box(shape, neighbours, others, mine, yours):
     assert find_size(plan, measure([*rest, (1, [mine])], plan, table), measure(without, plan, table)) <= 1
 
 
+def test_values_beyond_every_bound_are_clamped():
+    """One row whose factors lie outside of their grids: each term is at most a side of the box."""
+    for unit in (sf.ROW, "id"):
+        plan, table = make_plan("one cell", unit, "add-remove"), make_table(unit)
+        for x, y in ((1e300, -1e300), (300.0, 2.0), (-200.0, 150.0), (float("inf"), float("-inf"))):
+            row = {"x": x, "y": y, "city": "Rome"}
+            assert find_size(plan, measure([(1, [row])], plan, table), measure([], plan, table)) <= 1
+
+
 def test_a_row_reaches_the_sides_of_the_box():
     """Negative control: the bounds are not larger than they must be, so that a smaller one would be seen."""
     for neighbours, others in (("add-remove", []), ("replace-one", [{"x": 9.0, "y": -100.0, "city": "Oslo"}])):
