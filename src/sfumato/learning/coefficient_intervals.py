@@ -23,6 +23,7 @@ from sfumato.number_arguments import Number, read_probability
 
 WIDENING = 1.0  # of a margin, by the ratio of the noise to the smallest eigenvalue
 LARGEST_RATIO = 0.8  # of that ratio: beyond it, the noise does not bound the coefficients
+BETWEEN = 1.02  # a combination of box noises has quantiles of at most so many times those of the laws below
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,13 @@ def _find_variances(gram: NoisyGram, inverse: Floats, found: Floats) -> Floats:
 
 
 def _find_quantile(confidence: Number, *, gaussian: bool) -> float:
-    """|noise| is at most so many deviations: those of a normal or of one Laplace draw, whichever has more."""
-    miss = float(1 - read_probability(confidence, "confidence"))
-    normal = float(imported("scipy.stats", "learn").norm.isf(miss / 2))
-    return normal if gaussian else max(normal, float(np.sqrt(0.5) * np.log(1 / miss)))
+    """|noise| is at most so many deviations.
+
+    A combination of box noises lies between three laws, depending on how many noises and how many terms there are: a
+    normal one (many terms), a Laplace one (one noise of one term) and a uniform one (one noise of many terms).
+    """
+    sure = float(read_probability(confidence, "confidence"))
+    normal = float(imported("scipy.stats", "learn").norm.isf((1 - sure) / 2))
+    if gaussian:
+        return normal
+    return BETWEEN * max(normal, float(np.sqrt(0.5) * -np.log1p(-sure)), float(np.sqrt(3.0) * sure))

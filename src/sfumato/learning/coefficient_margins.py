@@ -36,3 +36,11 @@ def bound_ratio(total: Floats, margin: float, count: Floats, count_margin: float
     corners = [(total + sign * margin) / end for sign in (-1, 1) for end in (least, most)]
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
     return np.clip(low, -1, 1), np.clip(high, -1, 1)
+
+
+def bound_shares(counts: Noisy, classes: Noisy, confidence: Number) -> tuple[Floats, Floats]:
+    """Bounds of counts/classes, for counts by cell and class: each with this confidence. Classes come first in both."""
+    parts, wholes = counts.sums.T, classes.sums[:, None]
+    margin, whole_margin = (float(find_margin(noisy, confidence, parts=2)) for noisy in (counts, classes))
+    low, high = bound_ratio(parts, margin, wholes, whole_margin)
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)

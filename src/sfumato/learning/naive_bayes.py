@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from sfumato.answering.desk import DEFAULT_ANALYST
-from sfumato.learning.coefficient_margins import bound_ratio, find_margin
+from sfumato.learning.coefficient_margins import bound_ratio, bound_shares, find_margin
 from sfumato.learning.estimator_arguments import (
     DatasetColumns,
     Declared,
@@ -130,6 +130,18 @@ class GaussianNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 low[:, place], high[:, place] = (feature.middle + half * end for end in ends)
         return low, high
 
+    def chance_intervals(self, confidence: Number = "0.95") -> list[tuple[Floats, Floats] | None]:
+        """Bounds of the share of a class's rows that have a code: for each column, arrays of classes x codes or bins.
+
+        Each holds with this confidence. They follow from the noise alone: the count of the code and that of the class
+        are each within their margin. A column whose mean and variance are measured has None.
+        """
+        require_fitted(self, "classes_")
+        return [
+            None if cells is None else bound_shares(noisy, self._class_counts, confidence)
+            for cells, noisy in zip(self._partitions, self._measured, strict=True)
+        ]
+
 
 class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes on codes: a table of chances for each column. Numeric columns are cut into `bins` equal bins."""
@@ -173,6 +185,7 @@ class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     predict_log_proba = GaussianNB.predict_log_proba
     predict_proba = GaussianNB.predict_proba
     predict = GaussianNB.predict
+    chance_intervals = GaussianNB.chance_intervals
 
 
 def _fit(model: Any, X: object, y: object, columns: DatasetColumns, bins: int | None) -> None:  # noqa: ANN401, N803
@@ -181,14 +194,16 @@ def _fit(model: Any, X: object, y: object, columns: DatasetColumns, bins: int | 
     opened = open_source(X, y, columns, _declare(model, delta), "classes")
     source = opened.source
     coded = [_cut(place, feature, bins) for place, feature in enumerate(source.features)]
-    counted, measured = _measure(source, coded)
+    of_classes, measured = _measure(source, coded)
+    counted = _combine_counts(of_classes, measured, coded)
     record_fit(model, opened)
     if isinstance(source.target, Classes):
         model.classes_ = encode_labels(source.target.labels)
     model.class_count_, model.class_prior_ = counted.counts, counted.shares
-    model._partitions, model._measured = coded, measured
-    model.theta_ = np.full((len(counted.counts), len(coded)), np.nan)
-    model.var_ = np.full_like(model.theta_, np.nan)
+    model._partitions, model._measured, model._class_counts = coded, measured, of_classes
+    if bins is None:  # a column of codes has no mean and no variance
+        model.theta_ = np.full((len(counted.counts), len(coded)), np.nan)
+        model.var_ = np.full_like(model.theta_, np.nan)
     model.feature_log_prob_ = [None] * len(coded)
     spread = _find_spread(measured, coded, counted)
     dependence = _find_dependence(measured, coded, counted)
@@ -223,8 +238,8 @@ def cut_evenly(feature: Numeric, bins: int) -> tuple[float, ...]:
     return tuple(sorted({float(edge) for edge in edges}))
 
 
-def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[ClassCounts, list[Noisy]]:
-    """One call: its statistics share one scan for each partition."""
+def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[Noisy, list[Noisy]]:
+    """The rows of each class, and the statistic of each feature. One call: one scan for each partition."""
     features = [
         Statistic(Powers(place), (Labels(),), COUNT_PART - 1)
         if cells is None
@@ -233,6 +248,11 @@ def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[Cla
     ]
     whole = [Statistic(None, (Labels(),), len(coded)), *features]
     counted, *measured = source.release(whole, Fraction(1))
+    return counted, measured
+
+
+def _combine_counts(counted: Noisy, measured: list[Noisy], coded: list[RowCells | None]) -> ClassCounts:
+    """The average of all noisy counts of the classes, weighted by their noise."""
     weights = [float(counted.deviation) ** -2 if counted.deviation else 1e12]
     totals = [counted.sums]
     for noisy, cells in zip(measured, coded, strict=True):
@@ -243,7 +263,7 @@ def _measure(source: StatisticSource, coded: list[RowCells | None]) -> tuple[Cla
                 break
     counts = np.average(totals, axis=0, weights=weights)
     least = max(1.0, LEAST_CLASS * max(float(counts.sum()), 1.0))
-    return ClassCounts(np.maximum(counts, least), float(np.sum(weights) ** -0.5)), measured
+    return ClassCounts(np.maximum(counts, least), float(np.sum(weights) ** -0.5))
 
 
 def _centre(noisy: Noisy, counted: ClassCounts) -> tuple[Floats, Floats, float]:
