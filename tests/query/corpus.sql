@@ -629,6 +629,48 @@ SELECT ANON_QUANTILES(age, 2 CLAMPED BETWEEN 0 AND 120) AS q FROM patients
 SELECT city, n FROM (SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, privacy_unit_column=patient_id) city, COUNT(*) AS n FROM patients GROUP BY city) WHERE n > 70
 --~ SELECT city, COUNT(*) AS n FROM patients GROUP BY city HAVING n > 70
 
+--= bounds per group, where a person has several rows
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=100000, delta=.01, max_groups_contributed=3, privacy_unit_column=patient_id) site, SUM(minutes, contribution_bounds_per_group => (0, 100)) AS s FROM visits GROUP BY site
+--~ SELECT site, SUM(LEAST(t, 100)) AS s FROM (SELECT patient_id, site, SUM(minutes) AS t FROM visits GROUP BY ALL) GROUP BY site
+
+SELECT site, COUNT(*, contribution_bounds_per_group => (0, 2)) AS n FROM visits GROUP BY site ORDER BY n DESC
+--~ SELECT site, SUM(LEAST(t, 2)) AS n FROM (SELECT patient_id, site, COUNT(*) AS t FROM visits GROUP BY ALL) GROUP BY site ORDER BY n DESC
+
+SELECT site, COUNT(minutes, contribution_bounds_per_group => (0, 1)) AS n FROM visits GROUP BY 1
+--~ SELECT site, COUNT(DISTINCT CASE WHEN minutes IS NOT NULL THEN patient_id END) AS n FROM visits GROUP BY site
+
+SELECT site, ANON_SUM(cost CLAMPED BETWEEN 0 AND 100) AS s, ANON_COUNT(*) AS n, COUNT(DISTINCT patient_id) AS u FROM visits WHERE minutes > 20 GROUP BY site
+--~ SELECT site, SUM(LEAST(t, 100)) AS s, SUM(c) AS n, COUNT(*) AS u FROM (SELECT patient_id, site, SUM(cost) AS t, COUNT(*) AS c FROM visits WHERE minutes > 20 GROUP BY ALL) GROUP BY site
+
+SELECT SUM(minutes, contribution_bounds_per_group => (0, 100)) FROM visits
+--~ SELECT SUM(LEAST(t, 100)) FROM (SELECT patient_id, SUM(minutes) AS t FROM visits GROUP BY ALL)
+
+SELECT site, AVG(minutes, contribution_bounds_per_group => (0, 50)) AS a FROM visits GROUP BY site
+--~ SELECT site, AVG(LEAST(t, 50)) AS a FROM (SELECT patient_id, site, AVG(minutes) AS t FROM visits GROUP BY ALL) GROUP BY site
+
+SELECT p.sex, SUM(v.cost, contribution_bounds_per_group => (0, 200)) AS s FROM visits v JOIN patients p ON v.patient_id = p.patient_id GROUP BY p.sex HAVING COUNT(*) > 5
+--~ SELECT sex, SUM(LEAST(t, 200)) AS s FROM (SELECT patient_id, sex, SUM(cost) AS t FROM visits JOIN patients USING (patient_id) GROUP BY ALL) GROUP BY sex
+
+SELECT EXTRACT(MONTH FROM seen) AS m, SUM(minutes, contribution_bounds_per_group => (0, 100)) AS s FROM visits GROUP BY m
+--~ SELECT m, SUM(LEAST(t, 100)) AS s FROM (SELECT patient_id, EXTRACT(MONTH FROM seen) AS m, SUM(minutes) AS t FROM visits GROUP BY ALL) GROUP BY m
+
+--= other spellings
+SELECT COUNT(*) FROM patients WHERE smoker = 1
+
+SELECT COUNT(*) FROM patients WHERE smoker <> 0 AND age > 30
+
+SELECT DAYNAME(seen) AS d, COUNT(*) AS n FROM visits GROUP BY d
+
+SELECT MONTHNAME(seen) AS d, COUNT(*) AS n FROM visits GROUP BY 1
+
+SELECT DECODE(sex, 'F', 'female', 'male') AS s, COUNT(*) AS n FROM patients GROUP BY s
+--~ SELECT CASE sex WHEN 'F' THEN 'female' ELSE 'male' END AS s, COUNT(*) AS n FROM patients GROUP BY s
+
+SELECT HISTOGRAM(age, 2) FROM patients
+--~ SELECT FLOOR(age / 60) * 60, COUNT(*) FROM patients GROUP BY 1
+
+SELECT c_count, COUNT(*) AS n FROM (SELECT p.patient_id, COUNT(v.visit_id) AS c_count FROM patients p LEFT OUTER JOIN visits v ON p.patient_id = v.patient_id AND v.cost > 250 GROUP BY p.patient_id) AS c GROUP BY c_count
+
 --= people and public lists in conditions
 SELECT COUNT(*) FROM visits WHERE site IN (SELECT site FROM sites WHERE region = 'outer')
 

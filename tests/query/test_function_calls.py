@@ -51,6 +51,7 @@ CHAR_LENGTH(city); CHARACTER_LENGTH(job); city || code; age || city; job ILIKE '
 job NOT ILIKE 'a%'; job LIKE 'x!%%' ESCAPE '!'; job NOT LIKE 'x!%' ESCAPE '!'; STARTS_WITH(city, 'R')
 PREFIX(job, 'x'); ENDS_WITH(city, 'o'); SUFFIX(job, 'x'); CONTAINS(city, 'om'); REPLACE(city, 'o', '00')
 LPAD(code, 3, '0'); RPAD(job, 3, 'xy'); born + INTERVAL 3 DAY; born - INTERVAL '3' MONTH; seen + INTERVAL '3 hours'
+DAYNAME(born); MONTHNAME(seen); DECODE(city, 'Rome', 1, 'Oslo', 2, 0); DECODE(age, NULL, 'a', 'b'); old = 1;
 born + INTERVAL 1 YEAR; seen - INTERVAL 90 MINUTE; DATEDIFF('day', born, seen); DATE_DIFF('month', born, seen)
 DATE_PART('year', born); MAKE_DATE(YEAR(born), 1, 1); MAKE_DATE(2000 + few, few + 1, 29); LAST_DAY(born); LAST_DAY(seen)
 EXTRACT(year FROM AGE(DATE '2020-06-15', born)); DATE_PART('year', AGE(seen, CAST(born AS TIMESTAMP)))
@@ -67,6 +68,8 @@ OURS = {  # functions that DuckDB writes differently, or does not have; what has
     "WIDTH_BUCKET(cost, 0, 100, 5)":
         "CASE WHEN cost < 0 THEN 0 WHEN cost >= 100 THEN 6 ELSE FLOOR(cost / 20) + 1 END",
     "HISTOGRAM(cost, 20)": "LEAST(FLOOR((cost + 50) / 27.5), CASE WHEN cost IS NULL THEN NULL ELSE 19 END) * 27.5 - 50",
+    "DECODE(city, 'Rome', 1, 'Oslo', 2, 0)": "CASE WHEN city = 'Rome' THEN 1 WHEN city = 'Oslo' THEN 2 ELSE 0 END",
+    "DECODE(age, NULL, 'a', 'b')": "CASE WHEN age IS NULL THEN 'a' ELSE 'b' END",
     "NVL(age, 0)": "COALESCE(age, 0)", "IFF(age > 18, 'a', 'b')": "IF(age > 18, 'a', 'b')",
     "IIF(age > 18, 1, 0)": "IF(age > 18, 1, 0)", "BTRIM(job)": "TRIM(job, ' ')", "TRIM(job)": "TRIM(job, ' ')",
     "STARTSWITH(job, 'x')": "STARTS_WITH(job, 'x')", "ENDSWITH(job, 'x')": "SUFFIX(job, 'x')",

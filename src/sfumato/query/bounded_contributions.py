@@ -1,8 +1,9 @@
 """contribution_bounds_per_row and contribution_bounds_per_group: what one row, or one person in a group, may add.
 
 BigQuery clamps each row, or what all rows of one person add to a group. The second is the same as the first where each
-person has one row, and it changes nothing where the bounds cannot be reached. Otherwise it is refused: clamping each
-row would be another question.
+person has one row, and it changes nothing where the bounds cannot be reached. Otherwise per_group_bounds.py adds up the
+rows of each person first. Beside aggregates that cannot be added up, it is refused: clamping each row would be another
+question.
 """
 
 from collections.abc import Callable

@@ -18,8 +18,9 @@ TEXT_FUNCTIONS = (
 DATE_FUNCTIONS = (
     "DATE_ADD", "DATE_SUB", "DATEADD", "DATEDIFF", "DATE_PART", "DATETRUNC", "MAKE_DATE", "DATE_FROM_PARTS", "LAST_DAY",
     "AGE", "STRFTIME", "TO_CHAR", "DATE_FORMAT", "FORMAT_DATE", "TO_DATE", "DATE", "DAYOFMONTH", "ISODOW",
+    "DAYNAME", "MONTHNAME",
 )  # fmt: skip
-CHOOSING_FUNCTIONS = ("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "IFF", "IIF")
+CHOOSING_FUNCTIONS = ("COALESCE", "IFNULL", "NVL", "NULLIF", "IF", "IFF", "IIF", "DECODE")
 CAST_FUNCTIONS = ("CAST", "TRY_CAST", "SAFE_CAST")
 ROW_FUNCTIONS = (*NUMBER_FUNCTIONS, *TEXT_FUNCTIONS, *DATE_FUNCTIONS, *CHOOSING_FUNCTIONS, *CAST_FUNCTIONS)
 MOST_ARGUMENTS = {  # the parser would silently drop what follows
@@ -29,6 +30,7 @@ MOST_ARGUMENTS = {  # the parser would silently drop what follows
     "MAKE_DATE": 3, "DATE_FROM_PARTS": 3, "LENGTH": 1, "LEN": 1, "CHAR_LENGTH": 1, "CHARACTER_LENGTH": 1, "NULLIF": 2,
     "ROUND": 2, "TRUNC": 2, "TRUNCATE": 2, "CONTAINS": 2, "IFNULL": 2, "NVL": 2, "LOG": 2, "FLOOR": 1, "CEIL": 1,
     "CEILING": 1, "ISODOW": 1, "DAYOFMONTH": 1, "SIGN": 1, "UPPER": 1, "UCASE": 1, "LOWER": 1, "LCASE": 1,
+    "DAYNAME": 1, "MONTHNAME": 1,
 }  # fmt: skip
 SIGNS = {  # of row-level expressions
     TokenType.MOD, TokenType.DIV, TokenType.DPIPE, TokenType.DCOLON, TokenType.ILIKE, TokenType.ESCAPE,

@@ -48,7 +48,9 @@ def type_literal(value: Scalar) -> Typed:
 
 
 def compare(function: str, one: Typed, two: Typed) -> Typed:
-    """=, <>, <, <=, >, >= of two values of the same type."""
+    """=, <>, <, <=, >, >= of two values of the same type. Beside a number, a boolean is 1 or 0."""
+    if {one.type, two.type} == {"boolean", "number"}:
+        one, two = (convert_truth(side) if side.type == "boolean" else side for side in (one, two))
     require_same_type(function, one, two)
     return Typed(
         Call(function, (one.expression, two.expression)), "boolean", one.nullable or two.nullable, values=TRUTHS

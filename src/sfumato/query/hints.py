@@ -14,6 +14,7 @@ A_DAY = "A question means the same whenever it is asked: write the day itself, a
 FORMAT_KEYS = (
     "Group by DATE_TRUNC('month', day), and write STRFTIME(DATE_TRUNC('month', day), '%Y-%m') after SELECT: it is free."
 )
+INTERVALS = "The answer has the interval of every number: answer.intervals, to_pandas(intervals=True). It is free."
 NO_REGULAR_EXPRESSIONS = (
     "Regular expressions are refused: engines differ in their syntax and in the time that they take. "
     "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS can express many of them."
@@ -56,7 +57,11 @@ FUNCTION_HINTS = {
     "BOOL_OR": "COUNT_IF(c) is above 0 if some row meets c. It is noisy, so one row does not show.",
     "EVERY": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
     "NOW": A_DAY, "GETDATE": A_DAY, "TODAY": A_DAY,
-    "TO_CHAR": FORMAT_KEYS, "FORMAT_DATE": FORMAT_KEYS, "DATE_FORMAT": FORMAT_KEYS,
+    "TIME_BUCKET": "Group by DATE_TRUNC('week', day) or FLOOR((day - DATE '2026-01-01') / 7).",
+    "ANY_VALUE": ONE_VALUE, "DP_INTERVAL_LOW": INTERVALS, "DP_INTERVAL_HIGH": INTERVALS,
+    "GEOMETRIC_MEAN": "Write EXP(AVG(LN(x))), with a lower bound of x above 0.",
+    "GEOMEAN": "Write EXP(AVG(LN(x))), with a lower bound of x above 0.",
+    "PRODUCT": "Write EXP(SUM(LN(x))), with a lower bound of x above 0.",
     "RAND": NOT_DATA, "RANDOM": NOT_DATA,
     "PIVOT": f"Group by the column instead. {IN_PYTHON}",
     "UNPIVOT": f"Ask for the columns. {IN_PYTHON}",

@@ -16,6 +16,7 @@ from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
 from sfumato.query.different_values import bind_added_values, bind_counted_values
+from sfumato.query.hints import ONE_VALUE
 from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.pair_aggregates import bind_pair
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
@@ -87,6 +88,8 @@ class OutputBinder:
             return Output(AggregateRef(self.aggregates.index(aggregate)), _infer_type(aggregate))
         if isinstance(node, exp.Column):
             item, name = self.rows.scope.resolve(node)
+            if node.find_ancestor(exp.AnyValue) is not None:
+                raise build_syntax_refusal(node, f"ANY_VALUE({name})[at] is the value of one row", ONE_VALUE)
             number = item.columns[name].type == "number"
             other = f"or aggregate it, as in AVG({name}): another question" if number else "or leave it out"
             hint = f"Add it to GROUP BY, for one row for each value, {other}."

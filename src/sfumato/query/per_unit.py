@@ -148,7 +148,7 @@ class _UnitBinder:
             if isinstance(inner, exp.Null):
                 raise build_syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
-            value = None if all_rows else self.rows.bind(inner).expression
+            value = None if all_rows else self._bind_counted(inner)
             column = self._add("count", value, 0, self.most_rows, 0)
             return self._type_column(column, False, 0.0, float(self.most_rows), True)
         function = FUNCTIONS.get(type(node))
@@ -177,6 +177,14 @@ class _UnitBinder:
         return self._type_column(
             column, typed.nullable, low * 2.0**exponent, high * 2.0**exponent, typed.whole and function != "avg"
         )
+
+    def _bind_counted(self, node: exp.Expr) -> Expression:
+        """The value that is counted where it is not NULL. An id may be counted too."""
+        if isinstance(node, exp.Column):
+            item, name = self.rows.scope.resolve(node)
+            if item.columns[name].type == "id":
+                return item.columns[name].expression
+        return self.rows.bind(node).expression
 
     def _type_column(self, column: UnitColumn, nullable: bool, lower: float, upper: float, whole: bool) -> Typed:
         values = functions.list_whole_values(int(lower), int(upper)) if whole else None

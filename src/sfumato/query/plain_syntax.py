@@ -15,6 +15,11 @@ SAME_NAME = {"IFNULL": "COALESCE", "NVL": "COALESCE", "ISNULL": "COALESCE"}
 OF_A_SAMPLE = "STD(x) is read as STDDEV(x), of a sample. In MySQL it is of the whole population: STDDEV_POP(x)."
 QUANTILES = (exp.Quantile, exp.ApproxQuantile, exp.PercentileDisc)
 MOST_QUANTILES = 100
+DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
+MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)  # fmt: skip
 NAMED = (exp.Alias, exp.Column, exp.Star, exp.Literal)
 
 
@@ -210,12 +215,52 @@ def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:
         return named
     if name in SAME_NAME and len(given) > 1:
         return exp.Coalesce(this=given[0], expressions=list(given[1:]))
+    if name == "DECODE_CASES":
+        return _rewrite_decode(given)
     if name == "ZEROIFNULL" and len(given) == 1:
         return exp.Coalesce(this=given[0], expressions=[exp.Literal.number(0)])
     if name in ("DIV0", "DIVIDE_SAFE") and len(given) == 2:
         zero = exp.EQ(this=given[1].copy(), expression=exp.Literal.number(0))
         return _when(zero, exp.Literal.number(0), exp.Div(this=exp.Paren(this=given[0]), expression=given[1]))
     return None
+
+
+def _rewrite_day_name(node: exp.Expr) -> exp.Expr:
+    """DAYNAME(d) -> CASE WHEN EXTRACT(dow FROM d) = 0 THEN 'Sunday' ... END; MONTHNAME(d) likewise."""
+    month = isinstance(node, exp.Monthname)
+    part, names, first = ("month", MONTHS, 1) if month else ("dow", DAYS, 0)
+    ifs = [
+        exp.If(
+            this=exp.EQ(
+                this=exp.Extract(this=exp.var(part), expression=node.this.copy()),
+                expression=exp.Literal.number(first + place),
+            ),
+            true=exp.Literal.string(name),
+        )
+        for place, name in enumerate(names)
+    ]
+    return exp.Case(ifs=ifs)
+
+
+def _rewrite_decode(given: list[exp.Expr]) -> exp.Expr | None:
+    """DECODE(x, 'a', 1, 'b', 2, 0) -> CASE WHEN x = 'a' THEN 1 WHEN x = 'b' THEN 2 ELSE 0 END; NULL meets NULL."""
+    value, *rest = given
+    if len(rest) < 2:
+        return None
+    ifs = []
+    for wanted, result in zip(rest[::2], rest[1::2], strict=False):
+        same: exp.Expr = exp.EQ(this=value.copy(), expression=wanted.copy())
+        if isinstance(wanted, exp.Null):
+            same = exp.Is(this=value.copy(), expression=exp.Null())
+        elif not isinstance(wanted, exp.Literal):
+            return None
+        ifs.append(exp.If(this=same, true=result.copy()))
+    return exp.Case(ifs=ifs, default=rest[-1].copy() if len(rest) % 2 else None)
+
+
+def _rewrite_any_value(node: exp.Expr) -> exp.Expr | None:
+    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x) IGNORE NULLS."""
+    return node.this if isinstance(node.this, exp.AnyValue) else None
 
 
 def _rewrite_fetch(node: exp.Expr) -> exp.Expr | None:
@@ -227,7 +272,8 @@ def _rewrite_fetch(node: exp.Expr) -> exp.Expr | None:
 
 
 def _rewrite_select(node: exp.Expr) -> exp.Expr | None:
-    """FROM (a JOIN b ON ...) JOIN c -> FROM a JOIN b ON ... JOIN c."""
+    """FROM (a JOIN b ON ...) JOIN c -> FROM a JOIN b ON ... JOIN c. HISTOGRAM alone counts the rows of each bin."""
+    _group_histogram(node)
     source = node.args.get("from_")
     if source is None:
         return None
@@ -248,6 +294,20 @@ def _rewrite_select(node: exp.Expr) -> exp.Expr | None:
     return None
 
 
+def _group_histogram(node: exp.Expr) -> None:
+    """SELECT HISTOGRAM(x, 9) FROM t -> SELECT HISTOGRAM(x, 9), COUNT(*) AS n FROM t GROUP BY HISTOGRAM(x, 9)."""
+    bins = [one for one in node.expressions if _is_histogram(one.unalias())]
+    if len(bins) != 1 or node.args.get("group") is not None:
+        return
+    if len(node.expressions) == 1:
+        node.append("expressions", exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n"))
+    node.set("group", exp.Group(expressions=[bins[0].unalias().copy()]))
+
+
+def _is_histogram(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and str(node.this).upper() == "HISTOGRAM" and len(node.expressions) == 2
+
+
 def _rewrite_group(node: exp.Expr) -> exp.Expr | None:
     """GROUP BY (a, b) -> GROUP BY a, b."""
     flat = [part for key in node.expressions for part in (key.expressions if isinstance(key, exp.Tuple) else [key])]
@@ -263,5 +323,6 @@ REWRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.ApproxQuantiles: _rewrite_approx_quantiles, exp.Case: _rewrite_case, exp.If: _rewrite_if,
     exp.Is: _rewrite_is, exp.NullSafeEQ: _rewrite_same, exp.NullSafeNEQ: _rewrite_same, exp.Div: _rewrite_division,
     exp.SafeDivide: _rewrite_division, exp.Anonymous: _rewrite_anonymous, exp.Fetch: _rewrite_fetch,
-    exp.Select: _rewrite_select, exp.Group: _rewrite_group,
+    exp.Select: _rewrite_select, exp.Group: _rewrite_group, exp.Dayname: _rewrite_day_name,
+    exp.Monthname: _rewrite_day_name, exp.IgnoreNulls: _rewrite_any_value,
 }  # fmt: skip

@@ -16,6 +16,7 @@ from sfumato.query.functions import MOST_KEYS
 from sfumato.query.key_values import list_key_values
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import build_syntax_refusal, locate
+from sfumato.query.per_group_bounds import add_up_people
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Ordering, Post, Query, Typed
 from sfumato.query.relation import Relation, Scope, refuse_second
 from sfumato.query.released_tables import find_sql_types
@@ -37,8 +38,12 @@ class SelectBinder:
 
     def __init__(self, tree: exp.Select, dataset: Dataset, ctes: CTEs, options: DpOptions | None) -> None:
         tree = _group_distinct_rows(join_subqueries(tree, dataset, ctes))
-        self.tree = tree
         self.relation = FromBinder(dataset).bind_rows(tree, ctes)
+        self._options = _check_dp_options(tree, options, self.relation)
+        people = add_up_people(tree, self.relation)
+        if people is not tree:
+            tree, self.relation = people, FromBinder(dataset).bind_rows(people, ctes)
+        self.tree = tree
         _refuse_public(tree, self.relation, dataset)
         self.selected: list[exp.Expr] = tree.expressions
         if len(self.selected) > MOST_COLUMNS:
@@ -49,7 +54,6 @@ class SelectBinder:
         self.rows = RowBinder(Scope(self.relation.items, aliases, self.relation.narrowed))
         group = tree.args.get("group")
         self.keys = _bind_keys(self.rows, group, self.selected, self.relation) if group is not None else []
-        self._options = _check_dp_options(tree, options, self.relation)
 
     def bind_plain(self) -> tuple[Query, SqlTypes]:
         """Bind a SELECT whose columns are keys, aggregates and arithmetic over them; and the types of its columns."""

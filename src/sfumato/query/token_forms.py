@@ -17,6 +17,8 @@ SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
 ROLLUPS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 BEFORE_TYPE = (TokenType.ALIAS, TokenType.DCOLON)
 TYPE_NAMES = {"FLOAT64": TokenType.DOUBLE, "BIGNUMERIC": TokenType.DECIMAL}  # of BigQuery
+DECODE = "DECODE"  # the parser knows another function of this name
+CASES = "DECODE_CASES"
 CASTS = ("CAST", "TRY_CAST", "SAFE_CAST")
 SIGNS = (
     TokenType.DCOLON, TokenType.FARROW, TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.L_BRACKET,

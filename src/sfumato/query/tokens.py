@@ -6,6 +6,7 @@ import threading
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from sqlglot.dialects import DuckDB
 from sqlglot.errors import SqlglotError
@@ -18,7 +19,7 @@ from sfumato.query.dp_options import DpOptions, take_dp_options
 from sfumato.query.hints import FUNCTION_HINTS, WORD_HINTS
 from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
 from sfumato.query.result_functions import RESULT_FUNCTIONS
-from sfumato.query.token_forms import SqlDialect, is_keyword_here, rewrite_tokens
+from sfumato.query.token_forms import CASES, DECODE, SqlDialect, is_keyword_here, rewrite_tokens
 
 MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
@@ -99,6 +100,9 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
         hint = WORD_HINTS.get(tokens[0].text.upper(), BEGIN)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
+    for token, after in pairwise(tokens):
+        if token.text.upper() == DECODE and _is_kind(after, TokenType.L_PAREN):
+            token.text = CASES
     return tokens, options
 
 
