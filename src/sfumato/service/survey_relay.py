@@ -6,12 +6,14 @@ someone else than the collector; then the epsilon of `bound_shuffling` holds for
 
 import asyncio
 import gzip
+import json
+import re
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import Request as Outgoing
 from urllib.request import urlopen
 
@@ -28,6 +30,8 @@ from sfumato.service.request_limits import NotGzip, RateLimit, TooLarge, decompr
 
 LINES_AT_ONCE = 20_000
 TIMEOUT = 60.0
+PAUSE_SECONDS = 30.0  # between attempts to deliver what waits
+_NAME = re.compile(r"[0-9a-f]{32}")
 _OPEN = {"Access-Control-Allow-Origin": "*"}
 _SCHEMA = """CREATE TABLE IF NOT EXISTS lines
     (id TEXT, survey TEXT, line TEXT NOT NULL, PRIMARY KEY (survey, id)) WITHOUT ROWID"""
@@ -43,6 +47,11 @@ class RelaySettings:
     most_bytes: int = 8 << 20
     most_decoded_bytes: int = 32 << 20
     requests_per_second: float = 50.0
+    most_waiting: int = 2_000_000  # reports of all surveys: whoever makes surveys up cannot fill the disk
+
+
+class RelayFull(Exception):
+    """As many reports wait as this relay keeps."""
 
 
 class Relay:
@@ -64,9 +73,30 @@ class Relay:
         good = [found for found in read if found is not None]
         with closing(self._connect()) as rows:
             rows.execute("BEGIN IMMEDIATE")
+            (waiting,) = rows.execute("SELECT count(*) FROM lines").fetchone()
+            if waiting + len(good) > self.settings.most_waiting:
+                raise RelayFull
             rows.executemany("INSERT OR IGNORE INTO lines VALUES (?, ?, ?)", good)
             rows.execute("COMMIT")
         return len(good), len(read) - len(good)
+
+    def forget(self, survey: str, name: str) -> bool:
+        """Remove a report that waits here: it was withdrawn. False if it does not wait here."""
+        with closing(self._connect()) as rows:
+            return rows.execute("DELETE FROM lines WHERE survey = ? AND id = ?", (survey, name)).rowcount > 0
+
+    def pass_withdrawal(self, survey: str, name: str) -> int:
+        """Pass a withdrawal on to the collector, and return its status."""
+        body = json.dumps({"survey": survey, "id": name}).encode()
+        request = Outgoing(f"{self.settings.upstream}/withdraw", body)  # noqa: S310 - the operator's own address
+        try:
+            with urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310 - the same
+                return int(answer.status)
+        except HTTPError as error:
+            error.close()
+            return error.code
+        except (URLError, OSError):
+            return 503
 
     def pass_on(self) -> int:
         """Pass on the reports of every survey that has a whole batch, and forget them. Return their number."""
@@ -95,7 +125,7 @@ class Relay:
             answer.read(1 << 16)
 
     async def pass_on_alone(self) -> None:
-        """Pass on once at a time. What could not be delivered waits for the next report."""
+        """Pass on once at a time. What could not be delivered waits for the next attempt."""
         if self._sending.locked():
             return
         async with self._sending:
@@ -119,7 +149,7 @@ def make_relay_app(settings: RelaySettings) -> Starlette:
     """The relay as an ASGI app: POST /reports."""
     relay = Relay(settings)
 
-    async def take(request: Request) -> Response:
+    async def take(request: Request) -> Response:  # noqa: PLR0911 - one return for each refusal
         if request.method == "OPTIONS":
             return Response(status_code=204, headers={**_OPEN, "Access-Control-Allow-Headers": "Content-Type"})
         if not relay.rate.allows(request.client.host if request.client else ""):
@@ -133,7 +163,10 @@ def make_relay_app(settings: RelaySettings) -> Starlette:
         except NotGzip:
             return JSONResponse({"error": "encoding"}, 400, _OPEN)
         lines = [line for line in body.split(b"\n") if line.strip()]
-        taken, malformed = await run_in_threadpool(relay.take, lines)
+        try:
+            taken, malformed = await run_in_threadpool(relay.take, lines)
+        except RelayFull:
+            return JSONResponse({"error": "full"}, 503, {**_OPEN, "Retry-After": "60"})
         if not taken:
             return JSONResponse({"error": "malformed"}, 400, _OPEN)
         task = asyncio.create_task(relay.pass_on_alone())
@@ -141,10 +174,50 @@ def make_relay_app(settings: RelaySettings) -> Starlette:
         task.add_done_callback(_RUNNING.discard)
         return JSONResponse({"taken": taken, "malformed": malformed}, headers=_OPEN)
 
+    async def withdraw(request: Request) -> Response:
+        """A report that waits here is forgotten. Otherwise the collector is told its id, and not who withdrew it."""
+        if request.method == "OPTIONS":
+            return Response(status_code=204, headers={**_OPEN, "Access-Control-Allow-Headers": "Content-Type"})
+        if not relay.rate.allows(request.client.host if request.client else ""):
+            return JSONResponse({"error": "too-many-requests"}, 429, {**_OPEN, "Retry-After": "5"})
+        asked: object = None
+        with suppress(TooLarge, ValueError, RecursionError):
+            asked = json.loads(await read_body(request.stream(), 4096))
+        match asked:
+            case {"survey": str(survey), "id": str(name), **rest} if not rest and _NAME.fullmatch(survey):
+                if not _NAME.fullmatch(name):
+                    return JSONResponse({"error": "malformed"}, 400, _OPEN)
+            case _:
+                return JSONResponse({"error": "malformed"}, 400, _OPEN)
+        if await run_in_threadpool(relay.forget, survey, name):
+            return JSONResponse({"withdrawn": True}, headers=_OPEN)
+        status = await run_in_threadpool(relay.pass_withdrawal, survey, name)
+        return JSONResponse({"withdrawn": status == 200}, status, _OPEN)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        """What could not be delivered is tried again now and then, also after a restart."""
+
+        async def deliver() -> None:
+            while True:
+                await relay.pass_on_alone()
+                await asyncio.sleep(PAUSE_SECONDS)
+
+        task = asyncio.create_task(deliver())
+        yield
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
     async def health(request: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
-    return Starlette(routes=[Route("/reports", take, methods=["POST", "OPTIONS"]), Route("/health", health)])
+    routes = [
+        Route("/reports", take, methods=["POST", "OPTIONS"]),
+        Route("/reports/withdraw", withdraw, methods=["POST", "OPTIONS"]),
+        Route("/health", health),
+    ]
+    return Starlette(routes=routes, lifespan=lifespan)
 
 
 _RUNNING: set[asyncio.Task[None]] = set()  # a task without a reference may be collected before it ends

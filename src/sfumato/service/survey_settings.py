@@ -22,6 +22,8 @@ class SurveySettings:
     most_decoded_bytes: int = 32 << 20  # of a compressed request
     most_reports: int = 50_000  # of a request
     requests_per_second: float = 50.0  # of one address; 0: no limit
+    metrics_token: str = ""  # who has it may read /metrics; the owner may, too
+    open_metrics: bool = False  # /metrics answers this machine without a token
     keys: str = ""  # the file of the team's trusted keys
 
     def to_json(self) -> str:

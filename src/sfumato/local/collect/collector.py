@@ -34,6 +34,7 @@ from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.manifest import Manifest
 
 FORMAT = "sfumato-collector 2"
+MOST_UNKNOWN_WITHDRAWN = 10_000  # and one more for each report that was counted
 CLOCK_SKEW = timedelta(days=1)  # a device's clock may be ahead
 
 
@@ -142,16 +143,30 @@ class Collector:
         return places, found
 
     def withdraw(self, report_id: str) -> bool:
-        """Take a report back: it is not counted, also if it arrives later. False if its batch is published."""
+        """Take a report back: it is not counted, also if it arrives later. False if its batch is published.
+
+        Ids that were never received are kept too, because their reports may still arrive. Their number is bounded:
+        anyone can make ids up.
+        """
         name = read_id(report_id)
         with self._open_state() as rows:
-            for found in rows.find_reports([name]):
+            found_here = rows.find_reports([name])
+            for found in found_here:
                 if found.sealed:
                     return False
                 self._remove(rows, [found])
             if not rows.find_withdrawn([name]):
+                if not found_here and rows.count_withdrawn() >= MOST_UNKNOWN_WITHDRAWN + self._count_accepted(rows):
+                    raise QueryError(
+                        "survey-withdrawals",
+                        "Too many unknown reports were withdrawn.",
+                        "Send the withdrawal again when the report has arrived.",
+                    )
                 rows.run("INSERT INTO {withdrawn} VALUES (:id)", id=name)
         return True
+
+    def _count_accepted(self, rows: CollectorRows) -> int:
+        return read_received(rows.read_pairs("SELECT name, count FROM {received}")).accepted
 
     def _remove(self, rows: CollectorRows, stored: list[StoredReport]) -> None:
         """Remove reports of open batches."""

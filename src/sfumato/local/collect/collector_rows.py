@@ -200,6 +200,10 @@ class CollectorRows:
         query = query.bindparams(sa.bindparam("ids", expanding=True))
         return {bytes(row[0]) for part in _cut(ids) for row in self._connection.execute(query, {"ids": part})}
 
+    def count_withdrawn(self) -> int:
+        (count,) = self.run("SELECT COUNT(*) FROM {withdrawn}").one()
+        return int(count)
+
     def try_adding(self, ids: Sequence[bytes], batches: Sequence[int], reports: Iterable[Cell]) -> bool:
         """Add reports if none of their ids is known. Otherwise nothing is added."""
         self._connection.exec_driver_sql("SAVEPOINT adding")
