@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter
-from sfumato.kernel.saturating_sums import LARGEST, add_saturating, saturate
+from sfumato.kernel.saturating_sums import LARGEST, add_saturating, saturate, saturate_cells
 from sfumato.number_arrays import MOST_EXPONENT, read_numbers
 from sfumato.standalone.mechanisms.value_grid import choose_step, from_grid, one_to_grid, to_grid, to_integers
 
@@ -101,6 +101,15 @@ def test_addition_saturates(value, noise):
     fits = -(2**63) <= noise < 2**63
     added = add_saturating(np.array([value], np.int64), np.array([noise], np.int64 if fits else object))
     assert int(added[0]) == max(-LARGEST, min(LARGEST, value + noise)) == saturate(value + noise)
+
+
+def test_cells_saturate():
+    """The integers of an engine, as a list of any size or as an array."""
+    beyond = [2**63, -(2**63), -(2**70), LARGEST, -LARGEST, 0, 5]
+    within = [LARGEST, -LARGEST, -LARGEST, LARGEST, -LARGEST, 0, 5]
+    assert saturate_cells(beyond).tolist() == within
+    assert saturate_cells(np.array([-(2**63), LARGEST, 5], np.int64)).tolist() == [-LARGEST, LARGEST, 5]
+    assert saturate_cells(np.array([7, 8], np.int32)).dtype == np.int64
 
 
 @given(st.fractions(min_value=Fraction(1, 10**200), max_value=10**200).filter(bool))

@@ -9,8 +9,11 @@ from itertools import product
 from operator import add, index
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Column, Scalar
+from sfumato.kernel.expressions import Column, Scalar, find_kinds
 from sfumato.kernel.plan import (
     BoundedPlan,
     Choice,
@@ -148,6 +151,22 @@ def collect_aggregates(
                 integers[name] = mix_cells(integers[name], quantity.matrices)
             begin = end
     return ExactAggregates(plan, integers, cells.keys, weights)
+
+
+def names_texts(plan: BoundedPlan) -> bool:
+    """Does a plan measure one undeclared text key and nothing else? Its result can then be read as two columns."""
+    one_key = len(plan.keys) == 1 and plan.keys[0].values is None and find_kinds(plan.keys[0].expression) == {"text"}
+    return one_key and all(isinstance(one.quantity, Keys | WeightedKeys) for one in plan.measurements)
+
+
+def collect_texts(plan: BoundedPlan, texts: Sequence[str], units: npt.NDArray[np.int64]) -> ExactAggregates:
+    """The aggregates of such a plan, from its keys and their units. The same as `collect_aggregates`, with less work.
+
+    Millions of keys can be there, of which few are released.
+    """
+    if not names_texts(plan) or set(map(type, texts)) - {str} or len(set(texts)) != len(texts):
+        raise KernelFault("Two rows count the people of one cell, or a key is no text.")
+    return ExactAggregates(plan, {plan.measurements[0].name: units}, tuple(zip(texts, strict=True)))
 
 
 def _collect(rows: Rows, cells: Cells, width: int, *, counts_units: bool) -> dict[int, tuple[int, ...]]:

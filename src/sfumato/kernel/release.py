@@ -1,6 +1,6 @@
 """The only place where noise is added to a dataset's exact aggregates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -16,7 +16,7 @@ from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.samplers import ROWS_AT_ONCE
-from sfumato.kernel.saturating_sums import add_saturating, saturate
+from sfumato.kernel.saturating_sums import add_saturating, saturate, saturate_cells
 
 IntVector = npt.NDArray[np.int64]
 CellKey = tuple[Scalar, ...]
@@ -34,16 +34,14 @@ class ExactAggregates:
     def __init__(
         self,
         plan: BoundedPlan,
-        integers: dict[str, list[int]],
+        integers: Mapping[str, list[int] | IntVector],
         keys: tuple[CellKey, ...] | None = None,
         bins: dict[str, list[dict[int, int]]] | None = None,
     ) -> None:
         self.plan = plan
         self._keys = keys
         self._bins = bins or {}
-        self._integers = {
-            name: np.array([saturate(int(value)) for value in cells], np.int64) for name, cells in integers.items()
-        }
+        self._integers = {name: saturate_cells(cells) for name, cells in integers.items()}
 
     def __repr__(self) -> str:
         return "ExactAggregates(not shown)"

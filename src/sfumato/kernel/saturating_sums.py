@@ -1,5 +1,7 @@
 """Sums of a value and its noise that stay within 64 bits: they are clamped, never wrapped."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,3 +35,14 @@ def saturate(total: int) -> int:
     Checked by: tests/kernel/test_grid.py::test_addition_saturates
     """
     return max(-LARGEST, min(LARGEST, total))
+
+
+def saturate_cells(cells: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The integers of an engine, each clamped to plus or minus LARGEST.
+
+    Claim: K-13. Post-processing of the integers, one by one.
+    Checked by: tests/kernel/test_grid.py::test_cells_saturate
+    """
+    if isinstance(cells, np.ndarray) and cells.dtype == np.int64:
+        return np.maximum(cells, -LARGEST)
+    return np.array([saturate(int(value)) for value in cells], np.int64)

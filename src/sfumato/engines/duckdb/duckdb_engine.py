@@ -12,7 +12,7 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.measured_cells import Added, collect_aggregates
+from sfumato.engines.measured_cells import Added, collect_aggregates, collect_texts, names_texts
 from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
@@ -155,6 +155,9 @@ class DuckDBEngine:
         def run(query: str | None) -> list[Any] | None:
             return None if query is None else cursor.execute(query).fetchall()
 
+        if names_texts(plan) and queries.people is not None:
+            texts, units = cursor.execute(queries.people).fetchnumpy().values()
+            return collect_texts(plan, texts.tolist(), units)
         added, people = run(queries.added), run(queries.people)
         apart = {name: cursor.execute(query).fetchall() for name, query in queries.apart.items()}
         return collect_aggregates(plan, people, added, apart)

@@ -24,12 +24,11 @@ from sfumato.engines.sql.scalars import (
     lower_match,
     name_column,
     read_column,
-    read_text,
     round_half_up,
     write_real,
 )
 from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
-from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, ROUNDED, SCALED, STEPS, UNIT
+from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, OF_UNITS, PAIRS, ROUNDED, SCALED, STEPS, UNIT
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     KEY_WEIGHT_EXPONENT,
@@ -126,16 +125,17 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     """
     inside = _filter(plan, []).select(*_name_keys(plan))
     weighted = any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements)
-    units = exp.Sum(this=_weigh_key(plan)) if weighted else exp.Count(this=exp.Star())
+    weights = exp.cast(exp.Sum(this=_weigh_key(plan)), exp.DataType.build("BIGINT"))
+    units = weights if weighted else exp.Count(this=exp.Star())
     counted = exp.select(*_read_keys(plan), exp.alias_(units, "units"))
     if plan.keys:
         counted = counted.group_by(*_read_keys(plan))
     if plan.unit.per_row:
         return counted.from_(inside.select(exp.alias_(lower_integer(1), "one")).subquery("inside"))
-    inside = inside.select(exp.alias_(read_text(UNIT), "unit")).distinct()
+    inside = inside.select(exp.alias_(read_column(UNIT), "unit")).distinct()
     texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
     declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
-    return _keep_least(counted, declared, texts, [], plan.max_groups_per_unit)
+    return _keep_least(counted, declared, _read_keys(plan), texts, [], most=plan.max_groups_per_unit)
 
 
 def _weigh_key(plan: BoundedPlan) -> exp.Expression:
@@ -167,8 +167,8 @@ def lower_different(plan: BoundedPlan, quantity: Different) -> exp.Expression:
             for column, double in zip(columns, doubles, strict=True)
         ]
         last = [column for column, double in zip(columns, doubles, strict=True) if double]  # far ones have one text
-        declared = _keep_declared(pairs.select(exp.alias_(read_text(UNIT), "unit")), columns, keys)
-        kept = _keep_least(exp.select(*columns).distinct(), declared, texts, last, plan.reach)
+        declared = _keep_declared(pairs.select(exp.alias_(read_column(UNIT), "unit")), columns, keys)
+        kept = _keep_least(exp.select(*columns).distinct(), declared, columns, texts, last, most=plan.reach)
     number: exp.Expression = exp.Count(this=exp.Star())
     if isinstance(quantity, DistinctSum):
         number = _add_up(_subtract(_quantise(columns[-1], quantity.grid), quantity.offset))
@@ -188,22 +188,40 @@ def _keep_declared(inside: exp.Select, columns: Iterable[exp.Expression], keys: 
 
 
 def _keep_least(
-    query: exp.Select, rows: exp.Select, texts: Sequence[exp.Expression], last: Sequence[exp.Expression], most: int
+    query: exp.Select,
+    rows: exp.Select,
+    columns: Sequence[exp.Expression],
+    texts: Sequence[exp.Expression],
+    last: Sequence[exp.Expression],
+    *,
+    most: int,
 ) -> exp.Select:
-    """Select from at most so many rows of each unit: those least by a hash of texts and unit, by texts, by `last`."""
+    """Select from at most so many rows of each unit: those least by a hash of texts and unit, by texts, by `last`.
+
+    Only the rows of units that have more are sorted. The number of a unit's rows is the column HELD_KEYS.
+    """
     parts = [part for text in texts for part in (text.copy(), exp.Literal.string(":"))]
-    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.column("unit")])), *texts, *last]
+    unit, held = exp.column("unit"), exp.column(HELD_KEYS)
+    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.cast(unit.copy(), TEXT)])), *texts, *last]
     place = exp.Window(
         this=exp.RowNumber(),
-        partition_by=[exp.column("unit")],
+        partition_by=[unit],
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
-    ranked = exp.select("*", exp.alias_(place, "place")).from_(rows.subquery("declared"))
-    if any(column.name == HELD_KEYS for column in query.find_all(exp.Column)):
-        held = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("unit")])
-        ranked = ranked.select(exp.alias_(held, HELD_KEYS))
+    held_by_unit = exp.select("unit", exp.alias_(exp.Count(this=exp.Star()), HELD_KEYS)).from_(PAIRS).group_by("unit")
+    both = exp.select("*").from_(PAIRS).join(OF_UNITS, using=["unit"], join_type="inner")
+    few = both.where(exp.LTE(this=held, expression=lower_integer(most)))
+    many = both.where(exp.GT(this=held.copy(), expression=lower_integer(most)))
+    ranked = exp.select("*", exp.alias_(place, "place")).from_(many.subquery("many")).subquery("ranked")
     within = exp.LTE(this=exp.column("place"), expression=lower_integer(most))
-    return query.from_(ranked.subquery("ranked")).where(within)
+    wanted = [*columns, held.copy()]
+    kept = exp.union(
+        exp.select(*wanted).from_(few.subquery("few")),
+        exp.select(*(column.copy() for column in wanted)).from_(ranked).where(within),
+        distinct=False,
+    )
+    query = query.from_(kept.subquery("kept")).with_(PAIRS, as_=rows, materialized=True)
+    return query.with_(OF_UNITS, as_=held_by_unit, materialized=True)
 
 
 def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:

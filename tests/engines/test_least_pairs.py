@@ -1,0 +1,80 @@
+"""At most g keys of a unit, those least by a hash: of units that have fewer, exactly as many, and more."""
+
+import hashlib
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.errors import KernelFault
+from sfumato.kernel.plan import WeightedKeys
+from sfumato.kernel.weighted_keys import find_weight
+from sfumato.planning.planner import choose_plan
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+
+GROUPS = 3
+ALONE = "SELECT job FROM t GROUP BY job"
+PEOPLE = "SELECT job, COUNT(DISTINCT id) AS n FROM t GROUP BY job"
+ROWS = "SELECT job, COUNT(*) AS n FROM t GROUP BY job"
+
+
+def planned(question, name="t"):
+    table = Table(name, None, "id", {"id": sf.Id(), "job": sf.Text()}, max_rows_per_unit=9, max_groups_per_unit=GROUPS)
+    dataset = Dataset("d", [table], sf.Budget(epsilon=100, delta="1e-3"))
+    text = question.replace("FROM t", f"FROM {name}")
+    return choose_plan(bind(parse(text), dataset), sf.PureDP(1), dataset, {name: "1"}).plan, table
+
+
+@pytest.mark.parametrize("name", ["t", "pairs", "kept", "each"])
+@pytest.mark.parametrize("make_id", [str, lambda number: f"p{number}"])
+@pytest.mark.parametrize("question", [ALONE, PEOPLE, ROWS])
+def test_units_below_at_and_above_the_bound(question, make_id, name):
+    """Unit n has n keys, and each row twice. The kept ones are computed here again, by hand."""
+    held = {make_id(number): [f"job {key}" for key in range(number)] for number in range(1, 7)}
+    data = pd.DataFrame([(unit, job) for unit, jobs in held.items() for job in jobs * 2], columns=["id", "job"])
+    plan, table = planned(question, name=name)
+    weighs = any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements)
+    expected: dict[tuple[str], int] = {}
+    for unit, jobs in held.items():
+        kept = sorted(jobs, key=lambda job: (hashlib.md5(f"{job}:{unit}".encode()).hexdigest(), job))[:GROUPS]
+        for job in kept:
+            expected[(job,)] = expected.get((job,), 0) + (find_weight(len(kept)) if weighs else 1)
+    engine = DuckDBEngine.of_data(table, data)
+    try:
+        exact = engine.aggregate(plan)
+    finally:
+        engine.close()
+    keys = next(one.name for one in plan.measurements if one.name.startswith("keys"))
+    found = dict(zip(exact._keys, exact._integers[keys].tolist(), strict=True))
+    assert found == expected
+
+
+def test_columns_give_what_rows_give():
+    plan, _ = planned(ALONE)
+    texts, units = ["b", "a", "", "ä"], [3, 2, 1, 9]
+    assert names_texts(plan)
+    one = collect_texts(plan, texts, np.array(units, np.int64))
+    two = collect_aggregates(plan, zip(texts, units, strict=True), None, {})
+    assert one._keys == two._keys
+    assert {name: cells.tolist() for name, cells in one._integers.items()} == {
+        name: cells.tolist() for name, cells in two._integers.items()
+    }
+
+
+def test_a_text_that_is_there_twice_is_refused():
+    plan, _ = planned(ALONE)
+    for texts in (["a", "a"], ["a", None], ["a", 1]):
+        with pytest.raises(KernelFault):
+            collect_texts(plan, texts, np.array([1, 1], np.int64))
+
+
+def test_other_plans_are_read_by_rows():
+    assert not names_texts(planned(ROWS)[0])
+    assert not names_texts(planned("SELECT UPPER(job) AS j, job FROM t GROUP BY 1, 2")[0])
+    with pytest.raises(KernelFault):
+        collect_texts(planned(ROWS)[0], ["a"], np.array([1], np.int64))
