@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sfumato.local.survey.signed_survey import Survey
     from sfumato.opening import open_folder as open
     from sfumato.opening import protect
-    from sfumato.query.frame import count, mean, people, stddev, total, variance
+    from sfumato.query.frame import count, count_distinct, mean, people, stddev, total, variance
     from sfumato.remote.remote_curator import connect
     from sfumato.standalone.additive import Gaussian, Laplace
     from sfumato.standalone.private_choice import PrivateChoice, choose
@@ -58,6 +58,7 @@ _LOADED_ON_USE = {
     "connect": ("sfumato.remote.remote_curator", "connect"),
     "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
+    "count_distinct": ("sfumato.query.frame", "count_distinct"),
     "lab": ("sfumato.lab", ""),  # the package itself
     "learning": ("sfumato.learning", ""),  # the package itself
     "local": ("sfumato.local", ""),  # the package itself
@@ -100,6 +101,7 @@ __all__ = [
     "choose",
     "connect",
     "count",
+    "count_distinct",
     "errors",
     "lab",
     "learning",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from sfumato.answering.ask_together import answer_together, refuse_several
+from sfumato.answering.ask_together import answer_together
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
@@ -40,8 +40,6 @@ def ask(
     level = read_probability(confidence, "confidence")
     query = add_quantile_intervals(query, interval_share, level)
     margins = read_margins(query, margin, epsilon, rho)
-    if margins is not None:
-        refuse_several(query, "ask(margin=...)")
     loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
 
     def write_question() -> str:

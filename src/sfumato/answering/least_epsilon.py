@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from sfumato.answering.ask_together import plan_together
 from sfumato.answering.desk import Desk
-from sfumato.answers.column_margins import find_margins
+from sfumato.answering.shown_margins import find_shown_margins
 from sfumato.answers.released_values import round_up_to_three_digits
 from sfumato.errors import InvalidParameter, MissingBounds
-from sfumato.kernel.certify import certify
+from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.losses import PureDP
+from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
 MARGIN_HINT = "Ask for a margin of COUNT or SUM, or find an epsilon with preview(..., assume={'n': ...})."
@@ -20,12 +22,11 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
     """The smallest epsilon, to three digits, at which every named column has the wanted margin in every group."""
 
     def is_enough(epsilon: str) -> bool:
-        planned = desk.plan(query, PureDP(epsilon))
         try:
-            certificate = certify(planned.plan)
+            parts = _plan_parts(desk, query, PureDP(epsilon), confidence)
         except InvalidParameter:
             return False
-        margins, reasons = find_margins(query, planned, certificate, confidence, None)
+        margins, reasons = find_shown_margins(query, parts, confidence, None)
         for name, most in wanted.items():
             if name not in margins:
                 raise InvalidParameter(
@@ -43,6 +44,17 @@ def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], co
         kind = f"one that no epsilon up to {LARGEST:g} gives"
         raise InvalidParameter("margin", "must be reachable", kind, "Ask for a wider one.")
     return PureDP(found)
+
+
+def _plan_parts(
+    desk: Desk, query: Query, loss: PureDP, confidence: Fraction
+) -> list[tuple[Query, Planned, Certificate]]:
+    """The plans of a question. Several of them share the loss."""
+    if not query.beside:
+        planned = desk.plan(query, loss)
+        return [(query, planned, certify(planned.plan))]
+    asked, together = plan_together(desk, query, loss, confidence)
+    return [(one.query, one.planned, made) for one, made in zip(asked, together.certificates, strict=True)]
 
 
 def bisect_epsilon(is_enough: Callable[[str], bool]) -> str | None:

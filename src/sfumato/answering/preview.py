@@ -11,9 +11,10 @@ from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.plan_digests import certify_and_name
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
 from sfumato.answering.receipt import compute_cost, compute_population_cost
+from sfumato.answering.shown_margins import find_shown_margins
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
 from sfumato.answers.answer import Cost
-from sfumato.answers.column_margins import EVENLY, find_margins
+from sfumato.answers.column_margins import EVENLY
 from sfumato.answers.explanation import (
     MeasurementSummary,
     join_explanation,
@@ -21,7 +22,7 @@ from sfumato.answers.explanation import (
     summarise_measurements,
     write_sentences,
 )
-from sfumato.answers.finished_answer import COMPUTED_AFTER, describe_finish
+from sfumato.answers.finished_answer import describe_finish
 from sfumato.answers.group_loss import describe_loss
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
 from sfumato.answers.proofs import PROOFS, link_proofs
@@ -172,7 +173,7 @@ def preview(
             certificate = certify_and_name(replace_shares(planned.plan, quote.shares))
         parts, whole = [(query, planned, certificate)], certificate.loss
     _, planned, certificate = parts[0]
-    margins, reasons = _find_shown_margins(query, parts, level, count)
+    margins, reasons = find_shown_margins(query, parts, level, count)
     details = PreviewDetails(
         question, query, planned, certificate, loss, share, level, count, desk.dataset, desk.versions,
         (max_rows, max_groups), tuple(parts[1:]),
@@ -182,27 +183,6 @@ def preview(
         whole, compute_population_cost(quote.taken), quote.shares is not None, query.cautions,
         _count_questions_left(desk.ledger, admitted, quote.taken), details,
     )  # fmt: skip
-
-
-def _find_shown_margins(
-    query: Query, parts: list[tuple[Query, Planned, Certificate]], level: Fraction, count: float | None
-) -> tuple[dict[str, float | None], dict[str, str]]:
-    """The margins of the answer's columns. A column of several releases has the widest margin of them."""
-    found = [find_margins(one, planned, certificate, level, count) for one, planned, certificate in parts]
-    if query.finish is None:
-        return found[0]
-    margins: dict[str, float | None] = {}
-    reasons: dict[str, str] = {}
-    for name, shown in zip(query.finish.columns, query.finish.unchanged, strict=True):
-        released = [(table, column) for table, column in shown if column in found[table][0]]
-        if shown and not released:
-            continue  # a key
-        known = [found[table][0][column] for table, column in released]
-        margins[name] = None if not known or None in known else max(one for one in known if one is not None)
-        if margins[name] is None:
-            why = next((found[table][1][column] for table, column in released if column in found[table][1]), None)
-            reasons[name] = why or COMPUTED_AFTER
-    return margins, reasons
 
 
 def _count_questions_left(ledger: Ledger, analyst: str, taken: Spending) -> int | None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from sfumato.answering.ask import answer_query
-from sfumato.answering.ask_together import refuse_several
+from sfumato.answering.ask_together import answer_together, plan_together
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.made_up_rows import declare_made_up, find_needed_tables, make_rows
 from sfumato.answering.prices import choose_delta, choose_loss
@@ -30,7 +30,6 @@ def rehearse(
     Without a price, epsilon is 1.
     """
     query = bind(parse(sql), desk.dataset)
-    refuse_several(query, "rehearse")
     level, delta = read_probability(confidence, "confidence"), choose_delta(query, None)
     own = query.dp_options.epsilon if query.dp_options is not None else None
     priced = any(amount is not None for amount in (epsilon, rho, own))
@@ -39,17 +38,21 @@ def rehearse(
     if isinstance(loss, PureDP) and desk.dataset.budget.accounting == "basic":
         limit = ApproxDP(loss.epsilon, desk.dataset.budget.delta)
     else:  # what the question takes
-        certificate = certify(desk.plan(query, loss, delta).plan)
+        certificate = (
+            plan_together(desk, query, loss, level)[1].certificate
+            if query.beside
+            else certify(desk.plan(query, loss, delta).plan)
+        )
         limit = price(certificate.loss, list_shares(certificate), desk.dataset.budget.loss)
-    tables = {
-        table.name: declare_made_up(table)
-        for table in find_needed_tables(outline_source(query.source).tables, desk.dataset)
-    }
+    named = dict.fromkeys(name for one in (query, *query.beside) for name in outline_source(one.source).tables)
+    tables = {table.name: declare_made_up(table) for table in find_needed_tables(named, desk.dataset)}
     engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
     ledger = Ledger.create(None, desk.dataset.population, Limit(limit))
     dataset = replace_tables(desk.dataset, {**desk.dataset.tables, **tables})
     try:
         stage = replace(desk, dataset=dataset, engine=engine, ledger=ledger, signer=Signer())
+        if query.beside:
+            return answer_together(stage, query, loss, level, DEFAULT_ANALYST, str)
         return answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
     finally:
         ledger.close()

@@ -14,6 +14,7 @@ from sfumato.query.sql_text import print_sql
 from sfumato.query.tokens import MOST_LETTERS, SHORTEN, refuse_name
 
 PEOPLE = "PEOPLE"
+DIFFERENT = "COUNT DISTINCT"
 NODES: dict[str, type[exp.Func]] = {
     "COUNT": exp.Count, "SUM": exp.Sum, "AVG": exp.Avg, "VARIANCE": exp.Variance, "STDDEV": exp.Stddev,
 }  # fmt: skip
@@ -39,13 +40,19 @@ class Aggregation:
     value: Fragment | None = None
 
     def __post_init__(self) -> None:
-        if self.function not in NODES and self.function != PEOPLE:
-            raise InvalidParameter("function", f"must be one of {', '.join([*NODES, PEOPLE])}", "something else")
+        known = [*NODES, PEOPLE, DIFFERENT]
+        if self.function not in known:
+            raise InvalidParameter("function", f"must be one of {', '.join(known)}", "something else")
 
 
 def count(value: str | None = None) -> Aggregation:
     """COUNT(*). With a value, COUNT(value): the rows in which it is not NULL."""
     return Aggregation("COUNT", None if value is None else Fragment.parse(value))
+
+
+def count_distinct(value: str) -> Aggregation:
+    """COUNT(DISTINCT value): the number of different values. Of the person's id: the number of people."""
+    return Aggregation(DIFFERENT, Fragment.parse(value))
 
 
 def mean(value: str) -> Aggregation:
@@ -144,6 +151,8 @@ class FrameQuery:
                 raise UnsupportedSyntax("syntax", message, "Use count().")
             return exp.Count(this=exp.Distinct(expressions=[exp.Column(this=_quote(unit))]))
         value = exp.Star() if aggregation.value is None else aggregation.value.tree.copy()
+        if aggregation.function == DIFFERENT:
+            return exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
         return NODES[aggregation.function](this=value)
 
 
