@@ -28,12 +28,15 @@ from rich.console import Console
 from rich.table import Table
 
 import sfumato as sf
+from sfumato.local.survey.manifest import read_manifest
 
 K, EPSILON = 100, 1.0
 PEOPLE = 1_000_000
 PEER_PEOPLE = {"krr": 200_000, "oue": 50_000, "olh": 50_000, "subset": 50_000}
 HASHED_AGAIN = 2_000  # a peer hashes every category for every report; its time is linear, and few will do
 ROUNDS = 3
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+WORD_PEOPLE = 300_000
 SURVEYS, SURVEYED = 250, 20_000
 
 
@@ -215,9 +218,37 @@ def end_to_end(report: Report) -> None:
     report.line("A million people: choice, reports, estimate", (f"{spent:.2f} s",), spent, 60, at_most=True)
 
 
+def words(report: Report) -> None:
+    """Words without a list: how many are found, beside 16 kept prefixes, of words with shares in proportion to 1/i."""
+    generator = np.random.default_rng(1)
+    vocabulary = ["".join(generator.choice(list(LETTERS), 6)) for _ in range(2000)]
+    shares = 1 / np.arange(1, 2001)
+    people = generator.choice(2000, WORD_PEOPLE, p=shares / shares.sum())
+    asked = sf.local.heavy_hitters(6, 4, alphabet=LETTERS)
+    reports = asked.randomise([vocabulary[place] for place in people])
+    started = time.perf_counter()
+    found = asked.find(reports)
+    spent = time.perf_counter() - started
+    few = len(asked.find(reports, keep=16))
+    wrong = sum(hitter.word not in vocabulary for hitter in found)
+    report.line("Words found (300,000 people, ε = 4), beside 16 kept", (f"{len(found)}",), len(found) / few, 1.5)
+    report.line("Listed words that nobody has", (f"{wrong}",), wrong, 0, at_most=True)
+    report.fact("Time of the search", f"{spent:.1f} s")
+
+
+def large_survey(report: Report) -> None:
+    """The largest survey that a device takes: processor time, because a device is not a busy server."""
+    labels = [f"https://site-{number}.example/page" for number in range(100_000)]
+    document = sf.local.new_survey("Which?", epsilon=1, key=sf.local.SurveyKey(), labels=labels).manifest.to_bytes()
+    started = time.process_time()
+    read_manifest(document)
+    spent = time.process_time() - started
+    report.line("A survey of 100,000 labels: load and check", (f"{spent:.2f} s",), spent, 0.5, at_most=True)
+
+
 def main() -> None:
     report = Report()
-    for part in (speed, accuracy, memory, end_to_end):
+    for part in (speed, accuracy, memory, end_to_end, words, large_survey):
         part(report)
     Console(width=150).print(report.table)
     sys.exit(f"{report.missed} limits missed" if report.missed else 0)

@@ -246,10 +246,36 @@ def test_a_survey_with_a_delta_needs_the_persons_permission(playwright, tmp_path
         tab.get_by_role("button", name="Randomise my answer").click()
         tab.wait_for_selector("#made:not([hidden])")
         assert 0 <= json.loads(tab.inner_text("#line"))["report"] < manifest.table.form.count
+        assert tab.locator("#allow").is_hidden()
         tab.get_by_role("button", name="Send this report").click()
         wait_until_it_says(tab, "Your report was sent")
         server.read("/owner/publish", f"survey={manifest.id}".encode())
         assert "and a δ of 0.0000999" in server.read("/owner")
+    finally:
+        chromium.kill()
+        server.stop()
+
+
+def test_one_of_many_labels_is_typed_and_picked(playwright, tmp_path):
+    labels = [f"site {number}" for number in range(100_000)]
+    path, manifest = make(tmp_path, "many", labels=labels, minimum_batch=1)
+    server = Server(tmp_path, path)
+    chromium = Chromium(playwright, tmp_path / "profile")
+    try:
+        tab = chromium.tab(server.at(f"/s/{manifest.id}"))
+        tab.set_viewport_size({"width": 360, "height": 640})
+        field = tab.get_by_label("Your answer, one of 100,000")
+        field.wait_for()
+        assert tab.locator("#choices option").count() == 50
+        field.fill("site 9999")
+        assert tab.locator("#choices option").first.get_attribute("value") == "site 9999"
+        field.fill("site 999999")
+        assert not tab.evaluate("() => document.querySelector('#answer').checkValidity()")
+        field.fill("site 99999")
+        tab.keyboard.press("Enter")
+        tab.wait_for_selector("#made:not([hidden])")
+        report = json.loads(tab.inner_text("#line"))["report"]
+        assert manifest.table.form.decode([report])[1] == 0
     finally:
         chromium.kill()
         server.stop()

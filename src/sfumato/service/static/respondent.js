@@ -5,6 +5,8 @@ import { Survey } from "./sfumato-survey.js";
 const { survey: id, address } = document.body.dataset;
 const base = new URL("..", location.href);
 const endpoint = new URL(address, base).href;
+const MOST_CHOICES = 60; // shown as buttons
+const MOST_OFFERED = 50;
 const find = (name) => document.getElementById(name);
 let survey;
 
@@ -41,6 +43,7 @@ function offer() {
   const choices = find("choices");
   if (domain.kind === "numbers") choices.append(numberField(domain));
   else if (domain.kind === "words") choices.append(...wordField(domain));
+  else if (domain.kind === "categories" && domain.labels.length > MOST_CHOICES) choices.append(...labelField(domain));
   else for (const label of domain.labels) choices.append(choice(label, domain.kind === "questions" ? "checkbox" : "radio"));
   if (domain.kind === "questions") choices.querySelector("legend").textContent = "Tick what is true. Your answers stay in this browser";
   find("answer").hidden = false;
@@ -53,6 +56,29 @@ function choice(text, type) {
   if (type === "radio") input.required = true;
   label.append(input, text);
   return label;
+}
+
+/** Many labels: type, and pick one of those that begin or continue like it. */
+function labelField({ labels }) {
+  const label = document.createElement("label");
+  const input = Object.assign(document.createElement("input"), { type: "text", name: "value", required: true, autocomplete: "off" });
+  const list = Object.assign(document.createElement("datalist"), { id: "labels" });
+  input.setAttribute("list", "labels");
+  const known = new Set(labels);
+  const tell = () => {
+    const wanted = input.value.toLowerCase();
+    const found = [];
+    for (const text of labels) {
+      if (text.toLowerCase().includes(wanted)) found.push(text);
+      if (found.length === MOST_OFFERED) break;
+    }
+    list.replaceChildren(...found.map((text) => Object.assign(document.createElement("option"), { value: text })));
+    input.setCustomValidity(known.has(input.value) ? "" : "Pick one of the listed answers.");
+  };
+  input.addEventListener("input", tell);
+  label.append(`Your answer, one of ${labels.length.toLocaleString("en")}`, input);
+  tell();
+  return [label, list];
 }
 
 function numberField({ lower, upper }) {
@@ -105,7 +131,7 @@ function answerOf(form) {
   if (survey.domain.kind === "numbers") return Number(fields[0].value);
   if (survey.domain.kind === "words") return wordOf(fields[0].value);
   if (survey.domain.kind === "questions") return fields.map((field) => field.checked);
-  return fields.find((field) => field.checked).value;
+  return fields.length === 1 ? fields[0].value : fields.find((field) => field.checked).value;
 }
 
 async function show(report) {
@@ -130,7 +156,7 @@ const costOf = (epsilon) => `Making it cost ε = ${costText(epsilon)} of your pr
 async function offerDelta() {
   const { delta, priceDelta } = await survey.device.left(survey.manifest);
   const button = find("allow");
-  button.hidden = priceDelta === "0" || Number(delta) >= Number(priceDelta);
+  button.hidden = find("answer").hidden || priceDelta === "0" || Number(delta) >= Number(priceDelta);
   button.textContent = `Allow a probability of up to δ = ${deltaText(priceDelta)} on this site`;
 }
 
