@@ -41,3 +41,29 @@ DATASETS = {
     "counts": lambda: declare(sf.ROW, count_column="n"),
     "clinic": lambda: Dataset("clinic", declare_tables(most_rows=2, most_groups=2), sf.Budget(epsilon=9, delta="1e-6")),
 }
+
+
+def declare_shop(neighbours="add-remove"):
+    """Orders with a unique key, and lines that name them."""
+    order = {"cid": sf.Id(), "oid": sf.Id(), "price": sf.Real(0, 100), "note": sf.Text()}
+    line = {"cid": sf.Id(), "oid": sf.Id(), "amount": sf.Integer(0, 10), "kind": sf.Category(["a", "b"])}
+    tables = [
+        Table("orders", None, "cid", order, 3, 2, unique=(("oid",),)),
+        Table("lines", None, "cid", line, 4, 2),
+    ]
+    return Dataset("shop", tables, sf.Budget(epsilon=3, delta="1e-6"), None, neighbours)
+
+
+def declare_with_keys(neighbours="add-remove"):
+    """People in so many groups that undeclared keys are released by weight."""
+    columns = {"person": sf.Id(), "age": sf.Integer(0, 120), "job": sf.Text()}
+    table = Table("t", None, "person", columns, 8, 8)
+    return Dataset("d", [table], sf.Budget(epsilon=3, delta="1e-3"), None, neighbours)
+
+
+DATASETS |= {
+    "shop": declare_shop,
+    "people, many keys": declare_with_keys,
+    "people, many keys, replaced": lambda: declare_with_keys("replace-one"),
+    "people, gdp": lambda: declare(accounting="gdp"),
+}

@@ -1,7 +1,7 @@
 """Faults that are planted in the code: an audit of one question finds each of them, with the pairs that reach it.
 
-`planted_faults.toml` lists them. A fault that is found on pairs names a part of their names; the others are found by
-the checks that need no pair.
+`planted_faults.toml` and `planted_faults_of_new_forms.toml` list them. A fault that is found on pairs names a part of
+their names; one with `mechanism` is found by samples of that mechanism; the others by the checks that need no pair.
 """
 
 import tomllib
@@ -18,13 +18,21 @@ from sfumato.lab.auditing.audit_stage import Setting, set_stage
 from sfumato.lab.auditing.query_replay import replay_pairs
 from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
+from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
 
-FAULTS = tomllib.loads((Path(__file__).parent / "planted_faults.toml").read_text())["fault"]
+LISTS = ("planted_faults.toml", "planted_faults_of_new_forms.toml")
+FAULTS = [fault for name in LISTS for fault in tomllib.loads((Path(__file__).parent / name).read_text())["fault"]]
+
+WITH_OTHERS = {fault["sql"] for fault in FAULTS if fault.get("others")}
 
 
 def find_fault(fault, folder):
     """The first fault that an audit finds."""
-    setting = Setting(**fault.get("price", {}), engine=fault.get("engine", "duckdb"))
+    if "mechanism" in fault:
+        found = next(one for one in REAL_MECHANISMS if one.name == fault["mechanism"]).audit(fault["samples"])
+        return (found.event,) if found.verdict == "violated" else ()
+    others = fault.get("others", False)
+    setting = Setting(**fault.get("price", {}), engine=fault.get("engine", "duckdb"), with_others=others)
     stage = set_stage(DATASETS[fault["data"]](), fault["sql"])
     pairs = make_pairs(stage, folder, 0, 1, setting)
     if "pair" not in fault:
@@ -43,10 +51,10 @@ def test_a_planted_fault_is_found(fault, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "sql"), sorted({(fault["data"], fault["sql"]) for fault in FAULTS if "price" not in fault})
+    ("data", "sql"), sorted({(one["data"], one["sql"]) for one in FAULTS if "price" not in one and "sql" in one})
 )
 def test_the_same_checks_find_nothing_in_correct_code(data, sql, tmp_path):
-    assert find_fault({"data": data, "sql": sql}, tmp_path) == ()
+    assert find_fault({"data": data, "sql": sql, "others": sql in WITH_OTHERS}, tmp_path) == ()
 
 
 def test_a_planted_fault_is_taken_out_again():

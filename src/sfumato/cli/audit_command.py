@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.ask_commands import Delta, Epsilon, Rho, Sql
+from sfumato.cli.ask_commands import Delta, Epsilon, MaxGroups, MaxRows, Rho, Sql
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, say, working
 
@@ -24,6 +24,8 @@ def audit(
     ] = False,
     samples: Annotated[int, typer.Option(help="Releases on each dataset, for the measured epsilon.", min=100)] = 4_000,
     engine: Annotated[str, typer.Option(help="duckdb or reference.", metavar="NAME")] = "duckdb",
+    max_rows: MaxRows = None,
+    max_groups: MaxGroups = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit a question on made-up rows of the declared columns. No private row is read, and nothing is spent.
@@ -39,10 +41,15 @@ def audit(
         dataset = describe_public(load_catalog(context.obj), sql, context.obj)
         with working("Auditing"):
             found = (
-                replay(dataset, sql, epsilon, rho=rho, delta=delta, engine=engine)
+                replay(
+                    dataset, sql, epsilon, rho=rho, delta=delta, engine=engine, max_rows=max_rows, max_groups=max_groups
+                )
                 if replay_only
-                else audit_query(dataset, sql, epsilon, rho=rho, delta=delta, samples=samples, engine=engine)
-            )
+                else audit_query(
+                    dataset, sql, epsilon, rho=rho, delta=delta, samples=samples, engine=engine,
+                    max_rows=max_rows, max_groups=max_groups,
+                )
+            )  # fmt: skip
         if as_json:
             print_json(found.to_dict())
         else:

@@ -2,18 +2,14 @@
 
 from collections.abc import Iterator
 
-from sfumato.answering.ask import ask
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import choose_delta, choose_loss
-from sfumato.answers.answer import Answer
 from sfumato.lab.auditing.audit_stage import Setting
 from sfumato.lab.auditing.independent_prices import covers
 from sfumato.lab.auditing.shown_answers import rebuild, show_answer
 from sfumato.number_arguments import read_probability
-from sfumato.query.bind import bind
-from sfumato.query.parse import parse
 
 PAID = ("cost", "population_cost", "remaining", "cached", "own_remaining", "to_dict()", "_repr_html_()")
 
@@ -21,14 +17,11 @@ PAID = ("cost", "population_cost", "remaining", "cached", "own_remaining", "to_d
 def check_asked(desk: Desk, sql: str, setting: Setting) -> Iterator[str]:
     """The faults of one answer: its charge, what was stored, what it shows, and the same question again."""
 
-    def ask_once() -> Answer:
-        return ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
-
-    query = bind(parse(sql), desk.dataset)
+    query = setting.bind(sql, desk.dataset)
     planned = desk.plan(query, choose_loss(query, setting.epsilon, setting.rho), choose_delta(query, setting.delta))
     certified = certify_plan(planned.plan)
     before = desk.ledger.head()[0]
-    answer = ask_once()
+    answer = setting.ask(desk, sql)
     spent = desk.ledger.totals().spent
     if not covers(spent, certified.certificate) or desk.ledger.head()[0] == before:
         yield "A complete answer is not charged."
@@ -41,5 +34,5 @@ def check_asked(desk: Desk, sql: str, setting: Setting) -> Iterator[str]:
     for name, text in show_answer(answer).items():
         if name not in PAID and again.get(name) != text:
             yield f"{name} of a complete answer is not that of the release that was stored."
-    if ask_once().rows != answer.rows or desk.ledger.totals().spent != spent:
+    if setting.ask(desk, sql).rows != answer.rows or desk.ledger.totals().spent != spent:
         yield "The same question again is charged again, or its stored answer differs."

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pyarrow
 
+from sfumato.answering.ask import ask
 from sfumato.answering.certified_plans import CertifiedPlans, certify_plan
-from sfumato.answering.desk import Desk
+from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.made_up_rows import find_needed_tables, make_rows
 from sfumato.answering.prices import choose_delta, choose_loss
+from sfumato.answers.answer import Answer
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
@@ -22,6 +24,7 @@ from sfumato.lab.auditing.pair_maker import PUBLIC_NULLS, PUBLIC_ROWS
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap, open_throwaway
 from sfumato.number_arguments import Number
 from sfumato.query.bind import bind
+from sfumato.query.contribution_limits import limit_contributions
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
 from sfumato.query.source_outline import outline_source
@@ -56,6 +59,9 @@ class Setting:
     engine: str = "duckdb"
     wrap: Wrap | None = None
     pinned: PinnedRows | None = None  # where loaded rows are kept for the next question
+    max_rows: int | None = None  # limits of the question, as `ask` takes them
+    max_groups: int | None = None
+    with_others: bool = True  # also check the watches, oracles, joint sums and purchases of the same table
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -70,6 +76,17 @@ class Setting:
     def open(self, dataset: Dataset, data: Data, wrap: Wrap | None = None) -> AbstractContextManager[Desk]:
         """A throwaway desk with these rows; `wrap` instead of the setting's own."""
         return open_throwaway(dataset, data, self.engine, wrap or self.wrap, self.pinned)
+
+    def bind(self, sql: str, dataset: Dataset) -> Query:
+        """The question with its limits."""
+        return limit_contributions(bind(parse(sql), dataset), self.max_rows, self.max_groups, dataset)
+
+    def ask(self, desk: Desk, sql: str, analyst: str = DEFAULT_ANALYST) -> Answer:
+        """Ask as a user does. The price is that of a complete setting."""
+        return ask(
+            desk, sql, self.epsilon, rho=self.rho, delta=self.delta, analyst=analyst,
+            max_rows=self.max_rows, max_groups=self.max_groups,
+        )  # fmt: skip
 
     def complete(self, query: Query) -> "Setting":
         """The setting with its default price."""
@@ -151,7 +168,7 @@ def describe_public(dataset: Dataset, sql: str, folder: Path) -> Dataset:
 
 def plan_question(desk: Desk, sql: str, setting: Setting) -> CertifiedPlans:
     """The certified plan of a question at the price of a setting."""
-    query = bind(parse(sql), desk.dataset)
+    query = setting.bind(sql, desk.dataset)
     asked = setting.complete(query)
     loss = choose_loss(query, asked.epsilon, asked.rho)
     return certify_plan(desk.plan(query, loss, choose_delta(query, asked.delta)).plan)

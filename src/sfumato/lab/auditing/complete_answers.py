@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 
-from sfumato.answering.ask import ask
-from sfumato.answering.certified_plans import certify_plan
-from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.desk import Desk
 from sfumato.errors import SfumatoError
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.real_releases import RealRelease, check_releases, find_small_noise
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordingEngine, record_with
-from sfumato.lab.auditing.upgraded_answers import FAULT, upgrade_answer
+from sfumato.lab.auditing.upgraded_answers import FAULT, find_released, upgrade_answer
 
 COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
 
@@ -39,7 +37,7 @@ def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: S
             recorders: list[RecordingEngine] = []
             with setting.open(stage.dataset, data, record_with(setting.wrap, recorders)) as desk:
                 shown = list(_ask_completely(desk, sql, asked))
-                found = list(_find_released(desk, recorders[0])) if recorders[0].measured else []
+                found = list(find_released(desk, recorders[0])) if recorders[0].measured else []
                 if found:
                     upgraded = upgrade_answer(desk, sql, asked, recorders[0], found[0])
                     shown += upgraded.shown
@@ -58,23 +56,15 @@ def _compare_complete_runs(stage: Stage, sql: str, pair: DatasetPair, setting: S
             yield f"{pair.name}: {column} is {sorted(one)} on one dataset and {sorted(two)} on the other."
 
 
-def _find_released(desk: Desk, engine: RecordingEngine) -> Iterator[RealRelease]:
-    """What was measured and released for a complete answer with declared keys."""
-    plan, exact = engine.measured[0]
-    stored = desk.find_stored(certify_plan(plan), DEFAULT_ANALYST)
-    if stored is not None and exact.keys is None:
-        yield RealRelease(exact, stored.released[0])
-
-
 def _ask_completely(desk: Desk, sql: str, setting: Setting) -> Iterator[tuple[str, str]]:
     """What an answer shows besides its numbers: columns with the types of their values, or an error."""
     try:
-        answer = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
+        answer = setting.ask(desk, sql)
     except SfumatoError as error:
         yield "error", f"{type(error).__name__}: {error.message}"
         return
     spent = desk.ledger.totals().spent
-    again = ask(desk, sql, setting.epsilon, rho=setting.rho, delta=setting.delta)
+    again = setting.ask(desk, sql)
     if again.rows != answer.rows or desk.ledger.totals().spent != spent:
         yield FAULT, "The same question again is charged again, or its stored answer differs."
     yield "columns", repr(answer.columns)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from random import Random
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
 from sfumato.kernel.expressions import collect_columns
-from sfumato.kernel.row_sources import TIMES_MET
+from sfumato.kernel.row_sources import TIMES_MET, Capped, Derived, Join, PerKey, PerUnit, Source, Union
 from sfumato.lab.auditing.audit_stage import Stage
-from sfumato.lab.auditing.pair_maker import LARGEST, CountRows, DatasetPair, Held, PairMaker
+from sfumato.lab.auditing.pair_maker import CROWD, LARGEST, MANY, CountRows, DatasetPair, Held, PairMaker
 from sfumato.lab.auditing.throwaway_desk import Data
 
 MOST_ROWS_OF_ONE = 2_000  # rows of one person in a table; larger numbers are left out
@@ -31,6 +32,12 @@ LADDER: tuple[tuple[str, CountRows], ...] = (
 )
 
 
+def make_pair_with_many_rows(stage: Stage) -> DatasetPair:
+    """A crowd, and a person with many more rows than count. Rows that are people have one."""
+    maker = PairMaker(stage.tables, stage.public, stage.unit, Random(1))  # noqa: S311 - made-up rows
+    return maker.make_pair("a person with many rows", maker.make_crowd(CROWD), MANY)
+
+
 def list_pairs_above_bounds(
     maker: PairMaker, crowd: Held, first: Data, values: Mapping[str, object] | None = None
 ) -> Iterator[DatasetPair]:
@@ -52,7 +59,7 @@ def list_pairs_above_groups(
     stage: Stage, maker: PairMaker, crowd: Held, first: Data, values: Mapping[str, object]
 ) -> Iterator[DatasetPair]:
     """A person with rows in more groups than count: one more, two more, and twice as many and one more."""
-    keys = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
+    keys = find_key_columns(stage)
     if maker.unit.per_row or not keys:
         return
     for more in (1, 2, None):
@@ -72,6 +79,35 @@ def list_pairs_above_groups(
         text = f"max_groups_per_unit + {more}" if more is not None else "2 times max_groups_per_unit + 1"
         after = maker.as_tables(maker.add(maker.add({}, crowd), person))
         yield DatasetPair(f"a person in {text} groups", first, after)
+
+
+def find_key_columns(stage: Stage) -> set[str]:
+    """The columns that the question groups by: outside, for each person, and those whose different values it counts."""
+    query = stage.query
+    read = [key.expression for key in query.keys]
+    read += [expression for source in _list_grouped(query.source) for _, expression in source.keys]
+    for aggregate in query.aggregates:
+        if aggregate.value is not None and aggregate.function.endswith("DISTINCT"):
+            read += [one.expression for one in (aggregate.value, *aggregate.also)]
+    return {name.rpartition(".")[2] for expression in read for name in collect_columns(expression)}
+
+
+def _list_grouped(source: Source) -> Iterator[PerKey]:
+    """The sources with a row for each person and key."""
+    match source:
+        case PerKey(inner):
+            yield source
+            yield from _list_grouped(inner)
+        case Derived(inner) | PerUnit(inner) | Capped(inner):
+            yield from _list_grouped(inner)
+        case Join(left, right):
+            yield from _list_grouped(left)
+            yield from _list_grouped(right)
+        case Union(parts):
+            for part in parts:
+                yield from _list_grouped(part)
+        case _:
+            return
 
 
 def choose_group(declared: ColumnDeclaration, place: int) -> object:

@@ -1,7 +1,7 @@
 """Prices and thresholds of a certificate, computed again without the kernel's own functions."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import assert_never
 
 from sfumato.catalog.budget import Budget
-from sfumato.kernel.certify import Certificate
+from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail
@@ -18,6 +18,8 @@ _DIGITS = 60
 _SEARCH = Fraction(1, 10**9)  # relative: far above the error of the order that floats find
 CHECKED_DELTA = Decimal("1e-6")
 _ROUNDING = Fraction(1, 10**40)  # relative: far above the error of 60 digits
+_SHARES = 64  # of a person's keys that nobody else holds
+_MOST_HELD = 4_096
 _FLOATS = 1e-9  # relative: far above the error of a float's inverse of the normal distribution
 
 
@@ -46,20 +48,35 @@ def check_prices(certificate: Certificate, asked: AskedPrice, spent: PrivacyLoss
         chance = Fraction(1)
         if isinstance(noise, LaplaceNoise):
             chance = Fraction(compute_upper_tail(noise.scale, measured.threshold - 1))
-        elif isinstance(noise, GaussianNoise):  # a person who alone holds all their keys
-            chance = allowed * _compute_lonely_share(measured.threshold, noise, loss, asked.max_groups_per_unit)
+        elif isinstance(noise, GaussianNoise):  # a person who alone holds some of their keys
+            chance = allowed * _compute_weighted_share(measured, noise, asked.max_groups_per_unit)
         if chance > allowed * (1 + _ROUNDING):
             yield f"{measured.name}: a key of one person passes its threshold with a probability above its delta."
 
 
-def _compute_lonely_share(threshold: int, noise: GaussianNoise, loss: PrivacyLoss, groups: int) -> Fraction:
-    """How much of delta the keys of one person take, by floats: t P(2**16/sqrt(t) + noise >= threshold) / delta."""
-    deviation, delta = math.sqrt(noise.variance), float(loss.delta) if isinstance(loss, ApproxDP) else 0.0
-    chances = (
-        held * math.erfc((threshold - 0.5 - 2**16 / math.sqrt(held)) / deviation / math.sqrt(2)) / 2
-        for held in range(1, min(groups, 4096) + 1)
+def _compute_weighted_share(measured: Certified, noise: GaussianNoise, groups: int) -> Fraction:
+    """How much of delta keys by weight take (docs/claims/K-74.md), by floats.
+
+    Somebody who holds t keys, each of the weight 1/sqrt(t), shows one of them that nobody else holds with probability
+    at most t P(weight + noise >= threshold). If a share f of the keys is of this kind, the others are a Gaussian
+    release that moves by sqrt(moved - f). Delta must pay for the worst f.
+    """
+    loss, threshold, deviation = measured.loss, measured.threshold or 0, math.sqrt(noise.variance)
+    if not isinstance(loss, ApproxDP) or not loss.delta:
+        return Fraction(2)
+    lonely = max(
+        held * math.erfc((threshold - 0.5 - math.isqrt(2**32 // held)) / deviation / math.sqrt(2)) / 2
+        for held in range(1, min(groups, _MOST_HELD) + 1)
     )
-    return Fraction(max(chances) / delta) if delta else Fraction(2)
+    moved = float(measured.sensitivity.l2_squared) / 2**32
+    worst = max(
+        share / _SHARES * lonely
+        + compute_gaussian_delta(
+            math.sqrt(moved - share / _SHARES) * 2**16 / deviation, float(loss.epsilon) - 2 * lonely
+        )
+        for share in range(_SHARES + (moved > 1))
+    )
+    return Fraction(max(worst, lonely) / float(loss.delta))
 
 
 def convert_to_rho(epsilon: Decimal) -> Fraction:
@@ -157,7 +174,11 @@ def _find_rho(loss: PrivacyLoss) -> Fraction:
 
 def covers(spent: PrivacyLoss, *certificates: Certificate) -> bool:
     """Whether a charge is at least the sum of all measurements, each in the kind of the charge."""
-    losses = [measured.loss for certificate in certificates for measured in certificate.measurements]
+    return covers_losses(spent, [measured.loss for one in certificates for measured in one.measurements])
+
+
+def covers_losses(spent: PrivacyLoss, losses: Sequence[PrivacyLoss]) -> bool:
+    """Whether a charge is at least the sum of these losses, each in the kind of the charge."""
     deltas = sum((Fraction(loss.delta) for loss in losses if not isinstance(loss, PureDP)), Fraction(0))
     if isinstance(spent, ZCDP):
         rhos = [_find_rho(loss) for loss in losses]

@@ -1,14 +1,14 @@
 """How far one unit can move a measurement, by rules that are not the kernel's. A certificate must allow at least this.
 
-The rules are those of docs/claims/K-25.md, K-31 to K-33 and K-35, written down a second time: from the declared tables
-and the plan. The replays look for people who reach them.
+The rules are those of docs/claims/K-25.md, K-31 to K-33, K-35, K-64, K-74, K-77 and K-78, written down a second time:
+from the declared tables and the plan. The replays look for people who reach them.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
+from math import isqrt, prod
 from typing import assert_never
 
 import numpy as np
@@ -108,14 +108,13 @@ def find_least(  # noqa: PLR0911, PLR0912 - one return a rule
         case Strategy(part, matrices):
             return _find_mixed(find_least(suppose_add_remove(plan), part, tables, pinned), part, matrices, replaces)
         case Products():
-            ends = [quantity.find_bounds(term) for term in quantity.terms]
-            sides = [
-                _add_up(Fraction(reach * min(low, 0)), Fraction(reach * max(high, 0)), replaces, several).l1
-                for low, high in ends
-            ]
+            sides = find_sides(plan, quantity, tables, pinned)
             return LeastSensitivity(sum(sides, Fraction(0)), sum((side**2 for side in sides), Fraction(0)))
-        case Quantiles() | Extreme() | Mode() | WeightedKeys():
-            return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has rules of choices; of weights, none
+        case WeightedKeys():  # n keys of one person weigh 1/sqrt(n) each, rounded down to steps of 2**-16
+            weights = [held * isqrt(WEIGHT**2 // held) for held in range(1, plan.max_groups_per_unit + 1)]
+            return LeastSensitivity(Fraction(people * max(weights)), Fraction(people * WEIGHT**2))
+        case Quantiles() | Extreme() | Mode():
+            return LeastSensitivity(Fraction(0), Fraction(0))  # `_falls_short` has rules of choices
         case _:
             assert_never(quantity)
 
@@ -149,6 +148,23 @@ def _find_mixed(
     lengths = apart.diagonal()
     farthest = max(Fraction(int(far)) for far in (lengths[:, None] + lengths[None, :] - 2 * apart).ravel())
     return LeastSensitivity(l1, one.l2_squared * max(farthest, Fraction(squares)))
+
+
+def find_sides(
+    plan: BoundedPlan, products: Products, tables: Mapping[str, Table], pinned: PinnedTables
+) -> list[Fraction]:
+    """The most that one unit moves each term of joint sums (docs/claims/K-57.md): the sides of a box."""
+    reach, replaces = find_reach(plan.source, tables, pinned), plan.unit.neighbours is Neighbours.REPLACE_ONE
+    sides = []
+    for term in products.terms:
+        finest = min(sum(products.factors[place].grid.exponent for place in one) for one in products.terms)
+        ends = [2 ** (sum(products.factors[place].grid.exponent for place in term) - finest)]
+        for place in term:
+            grid = products.factors[place].grid
+            ends = [end * bound for end in ends for bound in (grid.lower, grid.upper)]
+        low, high = min(0, *ends) if len(set(term)) == len(term) else 0, max(0, *ends)
+        sides.append(_add_up(Fraction(reach * low), Fraction(reach * high), replaces, plan.cells != 1).l1)
+    return sides
 
 
 def _find_different(
@@ -197,7 +213,7 @@ def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables
             return 1
         case Derived(inner):
             return find_reach(inner, tables, pinned)
-        case Join(left, meets_one=True):  # a declared key of the right side is compared
+        case Join(left, meets_one=True) if _is_met_once(source, tables):
             return find_reach(left, tables, pinned)
         case Join(left, right, multiplicity=None):
             return find_reach(left, tables, pinned) * find_reach(right, tables, pinned)
@@ -211,6 +227,29 @@ def find_reach(source: Source, tables: Mapping[str, Table], pinned: PinnedTables
             return most
         case _:
             assert_never(source)
+
+
+def _is_met_once(join: Join, tables: Mapping[str, Table]) -> bool:
+    """Are all columns of a key compared, of which the catalog says that no two rows of one person share it?"""
+    compared = {two.name for _, two in join.on if isinstance(two, Column)}
+    return any(key <= compared for key in list_declared_keys(join.right, tables))
+
+
+def list_declared_keys(source: Source, tables: Mapping[str, Table]) -> list[set[str]]:
+    """The unique keys of the catalog, as a source names their columns."""
+    match source:
+        case Scan(table=name, prefix=prefix):
+            return [{prefix + column for column in key} for key in tables[name].unique]
+        case Derived(inner, columns=columns):
+            shown = {value.name: name for name, value in columns if isinstance(value, Column)}
+            keys = list_declared_keys(inner, tables)
+            return [{shown[column] for column in key} for key in keys if key <= set(shown)]
+        case Join(left, multiplicity=times, meets_one=one) if one or times == 1:
+            return list_declared_keys(left, tables)
+        case Capped(inner):
+            return list_declared_keys(inner, tables)
+        case _:
+            return []
 
 
 def _find_multiplicity(join: Join, right: Source, pinned: PinnedTables) -> int:

@@ -8,19 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from sfumato.answering.ask import ask
 from sfumato.answering.certified_plans import CertifiedPlans, certify_plan, certify_together, replace_shares
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import BudgetExceeded, EngineFailed, KernelFault, PermissionDenied, SfumatoError
 from sfumato.kernel.exact import sum_exactly
-from sfumato.kernel.expressions import Literal
+from sfumato.kernel.expressions import Column, Literal
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Grid
+from sfumato.kernel.plan import BoundedPlan, Grid, Pivot
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.row_sources import Scan
+from sfumato.kernel.row_sources import Capped, Scan
 from sfumato.lab.auditing.audit_stage import Setting
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 from sfumato.lab.auditing.throwaway_desk import make_throwaway_ledger
@@ -214,6 +213,17 @@ def _alter_grid(plan: BoundedPlan) -> BoundedPlan:
     return plan
 
 
+def _alter_value(plan: BoundedPlan) -> BoundedPlan:
+    """Another value of the first measurement that has one."""
+    for place, measurement in enumerate(plan.measurements):
+        value = getattr(measurement.quantity, "value", None)
+        if isinstance(value, Column) and not isinstance(measurement.quantity, Pivot):
+            other = replace(measurement.quantity, value=replace(value, name=f"{value.name} and more"))  # type: ignore[arg-type]
+            others = (*plan.measurements[:place], replace(measurement, quantity=other), *plan.measurements[place + 1 :])
+            return replace(plan, measurements=others)
+    return plan
+
+
 def _alter_keys(plan: BoundedPlan) -> BoundedPlan:
     last = plan.keys[-1] if plan.keys else None
     if last is None or last.values is None or len(last.values) == 1:
@@ -248,6 +258,8 @@ ALTERED: Mapping[str, Alter] = {
     "another version of the data": lambda plan: _alter_scan(plan, version="another"),
     "another table": lambda plan: _alter_scan(plan, table="another"),
     "other bounds": _alter_grid,
+    "another value": _alter_value,
+    "a bound on the rows of a source": lambda plan: replace(plan, source=Capped(plan.source, plan.reach + 1)),
     "other keys": _alter_keys,
     "less noise": _alter_price,
 }
@@ -263,7 +275,7 @@ def check_permission(desk: Desk, sql: str, setting: Setting) -> Iterator[str]:
     listed = replace(desk, dataset=dataset)
     before = desk.ledger.totals().spent
     try:
-        ask(listed, sql, setting.epsilon, rho=setting.rho, delta=setting.delta, analyst="mallory")
+        setting.ask(listed, sql, "mallory")
     except PermissionDenied:
         if desk.ledger.totals().spent != before:
             yield "A refused analyst was charged."

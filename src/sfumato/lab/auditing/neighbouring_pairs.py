@@ -23,6 +23,7 @@ from sfumato.lab.auditing.pair_maker import (
     PairMaker,
 )
 from sfumato.lab.auditing.throwaway_desk import Data
+from sfumato.lab.auditing.unique_key_pairs import list_pairs_with_repeated_keys
 
 NOBODY = "nobody against one person"
 COUNTS_RAISED = (*range(13), 20, 31, 50, 99, 1_000)
@@ -57,6 +58,7 @@ def list_pairs(
     yield from list_pairs_in_categories(maker, crowd, first)
     yield from list_pairs_above_bounds(maker, crowd, first)
     yield from list_pairs_with_raised_counts(maker, crowd)
+    yield from list_pairs_with_repeated_keys(maker, crowd, first)
     yield from list_ingestion_pairs(maker, crowd, first, folder)
     if formats:
         yield from list_format_pairs(maker, crowd, folder)

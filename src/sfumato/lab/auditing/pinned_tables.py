@@ -14,7 +14,8 @@ from sfumato.ingest.hidden_names import HIDDEN, ROWS_OF_UNIT, STEPS, UNIT
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.neighbours import Neighbours, PrivacyUnit
-from sfumato.lab.auditing.plain_reading import PinnedTables, Row, count_met, read_plainly
+from sfumato.lab.auditing.plain_reading import PinnedTables, count_met, read_plainly
+from sfumato.lab.auditing.plain_unique_keys import Row
 from sfumato.lab.auditing.throwaway_desk import Data
 
 Frozen = tuple[tuple[str, str], ...]

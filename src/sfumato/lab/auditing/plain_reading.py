@@ -23,8 +23,8 @@ from sfumato.ingest.hidden_names import MET, ROWS_OF_UNIT, UNIT
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import TIMES_MET
+from sfumato.lab.auditing.plain_unique_keys import Row, drop_repeated_keys
 
-Row = dict[str, Scalar]
 PinnedTables = Mapping[str, list[Row]]
 
 _EXACT = 2**53
@@ -44,13 +44,13 @@ def read_plainly(data: Mapping[str, tuple[Table, object]]) -> PinnedTables | Non
         records = list_records(table, source)
         if records is None:
             return None
-        made[name] = _read_table(table, records, made)
+        made[name] = drop_repeated_keys(table, _read_table(table, records, made))
     return made
 
 
 def list_records(table: Table, source: Any) -> list[dict[str, object]] | None:  # noqa: ANN401 - a frame or a path
-    """The records of a frame or a file as Python values; None where a format or a unique key is declared."""
-    if table.reading != PLAIN_TEXT or table.unique:
+    """The records of a frame or a file as Python values; None where a text format is declared."""
+    if table.reading != PLAIN_TEXT:
         return None
     if isinstance(source, str | Path):
         return _list_file(Path(source))

@@ -8,7 +8,7 @@ from sfumato.engines.engine import Engine
 from sfumato.errors import SfumatoError
 from sfumato.kernel.expressions import Column
 from sfumato.kernel.plan import BoundedPlan, Pivot, Strategy, take_part
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerUnit, PublicScan, Scan, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 
 
 def check_refusals(engine: Engine, plan: BoundedPlan, tables: Mapping[str, Table]) -> Iterator[str]:
@@ -43,9 +43,10 @@ def list_false_sources(source: Source) -> Iterator[tuple[str, Source]]:
             if met is not None:
                 yield "another cap of a join", replace(source, most_met=met + 1)
             yield "a table that is not pinned", replace(source, table="no such table")
+            yield "a unique key that is not declared", replace(source, unique=(*source.unique, ("no such column",)))
         case PublicScan():
             yield "a public table that is not pinned", replace(source, table="no such table")
-        case Derived(inner) | PerUnit(inner) | Capped(inner):
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
             yield from ((what, replace(source, source=false)) for what, false in list_false_sources(inner))
         case Join(left, right, multiplicity=times):
             if times is not None and times > 1:

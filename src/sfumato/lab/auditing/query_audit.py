@@ -50,6 +50,8 @@ def audit_query(
     engine: str = "duckdb",
     seed: int | None = None,
     wrap: Wrap | None = None,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
 ) -> QueryAuditResult:
     """Audit a question end to end, on made-up neighbouring datasets and ledgers in memory. The default epsilon is 1.
 
@@ -60,12 +62,14 @@ def audit_query(
        every answer is computed without the data;
     3. the hardest pair is asked completely a few times, and the answers are compared in form.
     The noise of all releases, and of draws of the certified noise, is compared with the certificate.
-    With undeclared keys every release is charged by itself, so at most 400 samples are taken.
+    With undeclared keys every release is charged by itself, so at most 400 samples are taken. `max_rows` and
+    `max_groups` are those of `ask`.
     """
-    setting = Setting(epsilon, rho, delta, engine, wrap)
+    setting = Setting(epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups)
     runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     most = read_whole_number(sampled_pairs, "sampled_pairs", 1)
     stage = set_stage(read_dataset(dataset_maker), sql)
+    setting.bind(sql, stage.dataset)  # refuses limits that the question cannot have
     with tempfile.TemporaryDirectory() as folder:
         pairs = list(make_pairs(stage, Path(folder), RANDOM_PAIRS, seed, setting))
         return audit_pairs(stage, sql, pairs, setting, runs, most)

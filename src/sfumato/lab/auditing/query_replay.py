@@ -27,14 +27,10 @@ from sfumato.lab.auditing.shown_answers import find_changed_details, show_answer
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap
 from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 from sfumato.planning.shares import SHARE_OF_DELTA
-from sfumato.query.bind import bind
-from sfumato.query.parse import parse
 
 MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
-NOT_SEARCHED = (
-    "Not searched: watches and prepaid oracles, several processes, the ledger's file, running time and memory."
-)
-NOT_REPLAYED = "Not replayed: workloads and upgrades. An audit with samples covers them."
+NOT_SEARCHED = "Not searched: several processes, the ledger's file, running time and memory."
+NOT_REPLAYED = "Not replayed: workloads. An audit with samples covers them."
 RANDOM_PAIRS = 4
 
 
@@ -127,6 +123,8 @@ def replay(
     random_pairs: int = RANDOM_PAIRS,
     seed: int | None = None,
     wrap: Wrap | None = None,
+    max_rows: int | None = None,
+    max_groups: int | None = None,
 ) -> ReplayResult:
     """Run a question on hard and random neighbouring datasets, with the same noise on both, and compare.
 
@@ -134,10 +132,11 @@ def replay(
     draws, the charge, everything that the answer shows, and every error. Pinned rows are compared with a plain reading
     of the source, and measured integers with those of another engine. Noise, sensitivities, very wide releases and the
     ledger are checked once (see docs/audit.md). `wrap` puts a fault around the engine: it is for testing the replay
-    itself. The default epsilon is 1.
+    itself. The default epsilon is 1. `max_rows` and `max_groups` are those of `ask`.
     """
-    setting = Setting(epsilon, rho, delta, engine, wrap)
+    setting = Setting(epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups)
     stage = set_stage(read_dataset(dataset_maker), sql)
+    setting.bind(sql, stage.dataset)  # refuses limits that the question cannot have
     with tempfile.TemporaryDirectory() as folder:
         pairs = list(make_pairs(stage, Path(folder), random_pairs, seed, setting))
         replayed = tuple(replay_pairs(stage, sql, pairs, setting))
@@ -225,7 +224,7 @@ def _answer_recorded(  # noqa: PLR0917 - one caller
     run: Recording,
     earlier: Recording | None,
 ) -> Recording:
-    query = bind(parse(sql), desk.dataset)
+    query = setting.bind(sql, desk.dataset)
     asked = setting.complete(query)
     loss, delta = choose_loss(query, asked.epsilon, asked.rho), choose_delta(query, asked.delta)
     planned = desk.plan(query, loss, delta)

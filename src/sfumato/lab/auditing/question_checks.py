@@ -13,12 +13,18 @@ from sfumato.lab.auditing.asked_answers import check_asked
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_sampling import check_choosers
 from sfumato.lab.auditing.independent_sensitivities import check_sensitivities
+from sfumato.lab.auditing.joint_releases import check_joint_sums
 from sfumato.lab.auditing.ledger_probes import check_ledger, check_permission
 from sfumato.lab.auditing.noise_distribution import check_samplers
+from sfumato.lab.auditing.oracle_answers import check_oracle
+from sfumato.lab.auditing.owner_releases import check_owner_releases
 from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.pinned_tables import check_public_numbers, read_pinned
+from sfumato.lab.auditing.plain_reading import PinnedTables
 from sfumato.lab.auditing.plan_probes import check_refusals
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
+from sfumato.lab.auditing.upgraded_answers import check_upgrade
+from sfumato.lab.auditing.watched_counts import check_watch
 from sfumato.lab.auditing.wide_releases import check_wide_release, give_integers
 
 SMALL_RELEASE = 60  # undeclared keys of a charge that is probed
@@ -47,9 +53,19 @@ def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[s
                     _run("the plan", lambda: _check_plan(desk, certificate, setting, tables)),
                     _run("a complete answer", lambda: check_asked(desk, stage.sql, setting.complete(stage.query))),
                     _run("public numbers", lambda: check_public_numbers(pair.first)),
+                    _run("an upgrade", lambda: check_upgrade(stage, pair, replace(setting, pinned=rows))),
+                    _run("a watch", lambda: check_watch(desk, stage.sql, tables, pinned)),
                     _run("permissions", lambda: check_permission(desk, stage.sql, setting.complete(stage.query))),
+                    _check_others(stage, setting, desk, pinned) if setting.with_others else (),
                 )
             )
+
+
+def _check_others(stage: Stage, setting: Setting, desk: Desk, pinned: PinnedTables) -> Iterator[str]:
+    """Other releases of the tables of a question. They do not depend on the question itself."""
+    yield from _run("an oracle", lambda: _check_oracle(stage, desk, pinned))
+    yield from _run("joint sums", lambda: check_joint_sums(stage, setting))
+    yield from _run("a purchase", lambda: check_owner_releases(stage, setting))
 
 
 def _run(what: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
@@ -58,6 +74,12 @@ def _run(what: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
         yield from check()
     except SfumatoError as error:
         yield f"Checking {what} was refused: {type(error).__name__}: {error.message}"
+
+
+def _check_oracle(stage: Stage, desk: Desk, pinned: PinnedTables) -> Iterator[str]:
+    """An oracle is about a table whose rows are people."""
+    if stage.unit.per_row:
+        yield from check_oracle(desk, desk.dataset.table(stage.unit.table), pinned)
 
 
 def _check_noise(certificate: Certificate) -> Iterator[str]:

@@ -17,13 +17,14 @@ from sfumato.kernel.expressions import Call, Column, Literal, Scalar, collect_co
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, Union
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_pairs import list_choice_pairs
-from sfumato.lab.auditing.contribution_pairs import list_pairs_above_bounds, list_pairs_above_groups
+from sfumato.lab.auditing.contribution_pairs import find_key_columns, list_pairs_above_bounds, list_pairs_above_groups
 from sfumato.lab.auditing.counted_rows import find_counted
 from sfumato.lab.auditing.crowd_pairs import list_crowd_pairs, list_pairs_of_many
 from sfumato.lab.auditing.ingestion_pairs import make_typed_pair
 from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
 from sfumato.lab.auditing.pair_maker import ALONE, CROWD, HIGH, LOW, TYPICAL, DatasetPair, Held, PairMaker
 from sfumato.lab.auditing.throwaway_desk import Data
+from sfumato.lab.auditing.unique_key_pairs import list_pairs_that_meet
 from sfumato.number_arguments import read_whole_number
 
 MOST_LITERALS = 4  # columns with literals of the question that are varied one by one
@@ -67,10 +68,10 @@ def make_question_pairs(
     if counted:
         yield from list_pairs_above_bounds(maker, crowd, first, counted)
     yield from list_pairs_above_groups(stage, maker, crowd, first, counted)
-    keys = {name.rpartition(".")[2] for key in stage.query.keys for name in collect_columns(key.expression)}
+    yield from list_pairs_that_meet(stage.query.source, maker, crowd)
     if crowds:
         yield from list_crowd_pairs(maker, counted)
-        yield from list_pairs_of_many(maker, counted, keys)
+        yield from list_pairs_of_many(maker, counted, find_key_columns(stage))
     certificate = _certify(stage, setting, maker)
     if certificate is not None:
         yield from list_choice_pairs(maker, certificate, counted)

@@ -11,6 +11,8 @@ import numpy as np
 from sfumato.accuracy.crossing_margins import balance_noise
 from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.losses import PureDP
+from sfumato.kernel.mechanisms import GaussianNoise, choose_box_noise
 from sfumato.lab.auditing.audit_result import AuditResult
 from sfumato.lab.auditing.mechanism_audit import audit
 from sfumato.local.randomisers.category_randomisers import randomiser
@@ -71,6 +73,16 @@ def _cross(answers: list[int]) -> list[bool]:
     return found
 
 
+def _add_rounded(data: int, runs: int) -> Any:  # noqa: ANN401 - an array
+    return data + GaussianNoise(Fraction(1), rounded=True).draw(runs, SYSTEM)
+
+
+def _release_boxes(data: list[int], runs: int) -> Any:  # noqa: ANN401 - an array
+    """Joint sums of two terms: one person moves them by at most 16 and 32."""
+    box = choose_box_noise([Fraction(16), Fraction(32)], 1, PureDP(1))
+    return np.array(data) + box.draw(2 * runs, SYSTEM).reshape(runs, 2).astype(np.int64)
+
+
 def _list_local() -> list[RealMechanism]:
     half = Decimal("0.5")
     listed = [
@@ -107,6 +119,9 @@ REAL_MECHANISMS = (
     RealMechanism("Gaussian", _repeat(Gaussian(1, "0.5", of="integers").release), 0, 1, None, rho="0.5"),
     RealMechanism("Gaussian of a vector", _release_vectors(Gaussian(1, "0.5")), [0.3, 0.0], [0.0, 0.4], None,
         rho="0.5", batch=False),
+    # mu = 1 at epsilon = 1: the least delta is Phi(-1/2) - e Phi(-3/2)
+    RealMechanism("rounded Gaussian", _add_rounded, 0, 1, 1, "0.12693674"),
+    RealMechanism("box noise", _release_boxes, [0, 0], [16, 32]),
     RealMechanism("PrivateChoice", PrivateChoice(1, 1).release, [1, *[0] * 20], [0, *[1] * 20], batch=False),
     RealMechanism("PrivateChoice, monotonic", PrivateChoice(1, 1, monotonic=True).release, [3, 2, 0], [3, 3, 1],
         batch=False),

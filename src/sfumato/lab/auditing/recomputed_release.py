@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy
 
@@ -22,7 +22,7 @@ def check_release(released: Released, exact: ExactIntegers, tape: RecordedEntrop
     cells = list(range(len(names)))
     shown: list[object] = names if released.keys is None else list(released.keys)
     for measured in sorted(released.certificate.measurements, key=lambda one: one.threshold is None):
-        if not isinstance(measured.noise, LaplaceNoise | GaussianNoise):
+        if not isinstance(measured.noise, LaplaceNoise | GaussianNoise | BoxNoise):
             return
         width = measured.width
         before = np.array(exact.integers[measured.name], object).reshape(-1, width)[cells]

@@ -73,25 +73,33 @@ def compare_recordings(first: Recording, second: Recording, *, rows_are_fixed: b
     faults = [*_compare_certificates(first, second), *_check_losses(first)]
     if len(first.measured) != len(second.measured):
         return Comparison((*faults, "The number of measurements of the data differs."), 0.0)
-    shares, used = [0.0], 0.0
-    for before, after in zip(first.measured, second.measured, strict=True):
-        for measured in first.certificate.measurements:
-            moved = find_moves(measured, before, after)
-            problem, share = _check_moves(measured, moved)
-            faults += problem
-            shares.append(share)
-            loss = measured.loss
-            amount = float(split_loss(loss)[0])
-            if measured.name in before.bins and measured.name in after.bins:
-                exact = _find_loss_of_choice(measured, before, after)
-                if exact > amount * (1 + TOLERANCE):
-                    text = f"one person makes a bin e^{exact:.4g} times likelier"
-                    faults.append(f"{measured.name}: {text}; its certified epsilon is {amount:.4g}.")
-                used += exact
-            else:
-                used += share * amount
+    found = [
+        compare_integers(first.certificate, before, after)
+        for before, after in zip(first.measured, second.measured, strict=True)
+    ]
+    faults += [fault for compared in found for fault in compared.faults]
     faults += _compare_noise(first, second)
     faults += _compare_answers(first, second, rows_are_fixed=rows_are_fixed)
+    share = max((compared.share for compared in found), default=0.0)
+    return Comparison(tuple(faults), share, sum(compared.used for compared in found))
+
+
+def compare_integers(certificate: Certificate, before: ExactIntegers, after: ExactIntegers) -> Comparison:
+    """How far one unit moved the integers of each measurement, and what that makes of a private choice."""
+    faults, shares, used = list[str](), [0.0], 0.0
+    for measured in certificate.measurements:
+        problem, share = _check_moves(measured, find_moves(measured, before, after))
+        faults += problem
+        shares.append(share)
+        amount = float(split_loss(measured.loss)[0])
+        if measured.name in before.bins and measured.name in after.bins:
+            exact = _find_loss_of_choice(measured, before, after)
+            if exact > amount * (1 + TOLERANCE):
+                text = f"one person makes a bin e^{exact:.4g} times likelier"
+                faults.append(f"{measured.name}: {text}; its certified epsilon is {amount:.4g}.")
+            used += exact
+        else:
+            used += share * amount
     return Comparison(tuple(faults), max(shares), used)
 
 

@@ -9,7 +9,8 @@ from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.plan import BoundedPlan, Keys, WeightedKeys
 from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
-from sfumato.lab.auditing.plain_reading import PinnedTables, Row
+from sfumato.lab.auditing.plain_reading import PinnedTables
+from sfumato.lab.auditing.plain_unique_keys import Row
 from sfumato.lab.auditing.recorded_release import ExactIntegers
 
 MOST_PAIRED = 400_000  # rows that the plain engine looks at; a join looks at all pairs

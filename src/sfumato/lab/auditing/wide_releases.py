@@ -14,7 +14,7 @@ from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
-from sfumato.kernel.plan import BoundedPlan, Curve, Key, Strategy
+from sfumato.kernel.plan import BoundedPlan, Curve, Key, Strategy, WeightedKeys
 from sfumato.kernel.release import CellKey, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_distribution import ALARM, find_wrong_noise
@@ -167,11 +167,16 @@ def _check_keys(desk: Desk, plan: BoundedPlan) -> Iterator[str]:
 
 
 def _loosen(plan: BoundedPlan) -> BoundedPlan:
-    """The same plan with a delta at which noise alone often reaches the threshold: of a key that nobody holds, too."""
-    losses = [measurement.loss for measurement in plan.measurements]
-    return replace_shares(
-        plan, [ApproxDP(loss.epsilon, LOOSE) if isinstance(loss, ApproxDP) else loss for loss in losses]
-    )
+    """The same plan with a delta at which noise alone often reaches the threshold: of a key that nobody holds, too.
+
+    Keys by weight take a small delta only: where it is close to epsilon, their noise takes minutes to find.
+    """
+    weighted = any(isinstance(measurement.quantity, WeightedKeys) for measurement in plan.measurements)
+    losses = [
+        ApproxDP(loss.epsilon, loss.epsilon / 1000 if weighted else LOOSE) if isinstance(loss, ApproxDP) else loss
+        for loss in (measurement.loss for measurement in plan.measurements)
+    ]
+    return replace_shares(plan, losses)
 
 
 def _reverse(values: tuple[int, ...], cells: int) -> tuple[int, ...]:
