@@ -134,11 +134,27 @@ def test_queries_that_differ_in_literals_are_bound_once(engine, monkeypatch):
             return made.cursor().sql(query)
 
     monkeypatch.setattr(engine._empty, "_empty", Counted)
-    for age in range(5):
+    for age in range(8, 12):
         engine.check(planned(f"SELECT COUNT(*) AS n FROM t WHERE age > {age} AND job <> 'it''s {age}'", engine.dataset))
     assert len(bound) == 1
     engine.check(planned("SELECT COUNT(*) AS n FROM t WHERE age >= 1 AND job <> 'x'", engine.dataset))
     assert len(bound) == 2
+    for age in range(8, 12):  # the condition narrows what is added up, so the query has other whole numbers
+        engine.check(planned(f"SELECT SUM(age) AS s FROM t WHERE age > {age}", engine.dataset))
+    assert len(bound) == 3
+    assert len(set(bound)) == 3
+
+
+def test_queries_that_differ_in_a_name_are_bound_apart():
+    """Negative control: a name may contain digits, quotes and spaces."""
+    columns = {name: sf.Integer(0, 9) for name in ("x1", "x2", "a 1", "a 2", "it's 1", "it's 2")}
+    table = Table("t", None, sf.ROW, columns)
+    engine = DuckDBEngine.of_data(table, pa.table({name: [1] for name in columns}))
+    dataset = Dataset("t", [table], sf.Budget(epsilon=9))
+    for name in columns:
+        engine.check(planned(f'SELECT SUM("{name}") AS s FROM t', dataset))
+    assert len(engine._empty._bound) == len(columns)
+    engine.close()
 
 
 def test_little_is_remembered(engine, monkeypatch):
