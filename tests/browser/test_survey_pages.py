@@ -250,7 +250,9 @@ def test_a_survey_with_a_delta_needs_the_persons_permission(playwright, tmp_path
         tab.get_by_role("button", name="Send this report").click()
         wait_until_it_says(tab, "Your report was sent")
         server.read("/owner/publish", f"survey={manifest.id}".encode())
-        assert "and a δ of 0.0000999" in server.read("/owner")
+        page = server.read("/owner")
+        assert "and a δ of 0.0000999" in page
+        assert "no smaller loss than the local one" in page
     finally:
         chromium.kill()
         server.stop()

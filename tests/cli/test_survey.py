@@ -284,3 +284,29 @@ def test_help_names_every_command():
     for name in ("new", "show", "verify", "simulate", "report", "ingest", "results", "plot"):
         assert f" {name} " in shown
     assert " survey " in run("--help").output
+
+
+def test_a_survey_with_a_delta_says_what_it_costs_and_that_devices_refuse_it():
+    noisy = ("--lower", "0", "--upper", "24", "--mechanism", "gaussian", "--epsilon", "2", "--delta", "1e-5")
+    made = survey("new", "hours.json", "How long?", *noisy, "--minimum-batch", "10")
+    assert "Devices refuse this survey by default" in made.stdout
+    refused = survey("report", "hours.json", "8")
+    assert refused.exit_code != 0
+    assert "your cap on delta" in refused.output
+    shown = survey("simulate", "hours.json", "--people", "2000")
+    assert "and δ = 0.00000999" in shown.stdout
+    assert "no smaller loss than the local one" in shown.stdout
+
+
+def test_words_are_asked_reported_and_found():
+    asked = ("--words", "5", "--alphabet", "abcdefghijklmnopqrstuvwxyz", "--epsilon", "4", "--minimum-batch", "9")
+    made = survey("new", "word.json", "Which word?", *asked)
+    assert "a word is found if about" in made.stdout
+    said = survey("report", "word.json", "pizzeria")
+    assert json.loads(said.stdout.splitlines()[-1])["period"] == 0
+    assert "What is reported: pizze" in said.output
+    found = survey("simulate", "word.json", "--people", "20000", "--shares", "0.7,0.3")
+    assert "0.7" in found.stdout
+    assert "of 2 intervals contain the true value." in found.stdout
+    assert "may be frequent too" in found.stdout
+    assert survey("report", "word.json", "Pizza", "--device", "other.db").exit_code != 0

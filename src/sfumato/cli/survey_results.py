@@ -31,7 +31,7 @@ Fakes = Annotated[str, typer.Option(help="The assumed percentage of fake reports
 Delta = Annotated[str, typer.Option(help="The delta of the bound for shuffled reports.", metavar="D")]
 WORDS_NOTE = (
     "Each listed word is the word of some person, with the stated confidence for all of them together. A word that is "
-    "not listed is not rare for sure: it could not be told from noise. Fake reports can add and hide words."
+    "not listed may be frequent too: it could not be told from noise. Fake reports can add and hide words."
 )
 COLLECTED = Path("collected.db")
 HEADINGS = {"accepted": "counted", "foreign": "other survey"}
@@ -246,6 +246,9 @@ def print_results(found: "Results", truth: list[float] | None = None) -> None:
         "are fake."
     )
     bound = found.shuffle_bound
+    if found.local_delta:
+        say(f"With a shuffler: {bound.assumptions[0]}", "dim")
+        return
     say(
         f"With a shuffler and {bound.people:,} reports: at most ε = {write_plain(bound.epsilon)} with "
         f"δ = {write_plain(bound.delta)}, if all of this holds:",

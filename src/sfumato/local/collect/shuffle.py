@@ -42,7 +42,7 @@ ASSUMPTIONS = (
 )
 
 
-LOCAL_DELTA = "This is the local loss of one report: for a mechanism with a delta, no smaller bound is computed."
+LOCAL_DELTA = "for a mechanism with a delta, no smaller loss than the local one of each report is computed."
 
 
 @dataclass(frozen=True, slots=True)
