@@ -16,12 +16,11 @@ FORMAT_KEYS = (
 )
 INTERVALS = "The answer has the interval of every number: answer.intervals, to_pandas(intervals=True). It is free."
 NO_REGULAR_EXPRESSIONS = (
-    "Regular expressions are refused: engines differ in their syntax and in the time that they take. "
-    "LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS can express many of them."
+    "Only patterns of finitely many texts are read, such as '^A[12]$' or 'cat|dog': engines differ in other regular "
+    "expressions and in the time that they take. LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS can express many."
 )
 REGULAR_EXPRESSIONS = (
-    "REGEXP_MATCHES", "REGEXP_LIKE",
-    "REGEXP_FULL_MATCH", "REGEXP_CONTAINS", "REGEXP_REPLACE", "REGEXP_EXTRACT", "RLIKE",
+    "REGEXP_REPLACE", "REGEXP_EXTRACT",
 )  # fmt: skip
 NOT_DATA = "A random number is no question about the data."
 A_PARAMETER = "Write the value itself."
@@ -35,6 +34,8 @@ WORD_HINTS = {
     "UNPIVOT": f"Ask for the columns. {IN_PYTHON}",
     "LATERAL": "Write a join on the person's id.",
     "UNNEST": "Columns have no lists.",
+    "REGEXP_LIKE": NO_REGULAR_EXPRESSIONS,
+    "REGEXP_FULL_MATCH": NO_REGULAR_EXPRESSIONS,
     ";": "Ask one question at a time.",
     "?": A_PARAMETER,
     "$": A_PARAMETER,

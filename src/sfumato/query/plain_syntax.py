@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from sfumato.query.finite_patterns import compare_with_texts
+
 ZERO = ("0", "0.0", "0.")
 SAMPLE = {"VAR": exp.Variance, "STD": exp.Stddev, "STDEV": exp.Stddev, "MEAN": exp.Avg}
 POPULATION = {"VARP": exp.VariancePop, "STDEVP": exp.StddevPop, "STDDEVP": exp.StddevPop}
@@ -205,7 +207,7 @@ def _is_zero(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and str(node.this) in ZERO
 
 
-def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:
+def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:  # noqa: PLR0911 - one return a name
     name, given = str(node.this).upper(), node.expressions
     made = (SAMPLE | POPULATION).get(name)
     if made is not None and len(given) == 1:
@@ -217,6 +219,9 @@ def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:
         return exp.Coalesce(this=given[0], expressions=list(given[1:]))
     if name == "DECODE_CASES":
         return _rewrite_decode(given)
+    if name == "REGEXP_CONTAINS" and len(given) == 2:
+        made_of = exp.RegexpLike(this=given[0], expression=given[1])
+        return _rewrite_pattern(made_of) or made_of
     if name == "ZEROIFNULL" and len(given) == 1:
         return exp.Coalesce(this=given[0], expressions=[exp.Literal.number(0)])
     if name in ("DIV0", "DIVIDE_SAFE") and len(given) == 2:
@@ -256,6 +261,13 @@ def _rewrite_decode(given: list[exp.Expr]) -> exp.Expr | None:
             return None
         ifs.append(exp.If(this=same, true=result.copy()))
     return exp.Case(ifs=ifs, default=rest[-1].copy() if len(rest) % 2 else None)
+
+
+def _rewrite_pattern(node: exp.Expr) -> exp.Expr | None:
+    """REGEXP_MATCHES(x, '^A[12]$') -> x IN ('A1', 'A2'), and so on: finite_patterns.py."""
+    if node.args.get("flag") is not None or node.args.get("options") is not None:
+        return None
+    return compare_with_texts(node.this, node.expression, whole=isinstance(node, exp.RegexpFullMatch))
 
 
 def _rewrite_any_value(node: exp.Expr) -> exp.Expr | None:
@@ -325,4 +337,5 @@ REWRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.SafeDivide: _rewrite_division, exp.Anonymous: _rewrite_anonymous, exp.Fetch: _rewrite_fetch,
     exp.Select: _rewrite_select, exp.Group: _rewrite_group, exp.Dayname: _rewrite_day_name,
     exp.Monthname: _rewrite_day_name, exp.IgnoreNulls: _rewrite_any_value,
+    exp.RegexpLike: _rewrite_pattern, exp.RegexpFullMatch: _rewrite_pattern,
 }  # fmt: skip
