@@ -80,8 +80,6 @@ def test_several_releases_are_one_charge_and_one_answer(people):
 def test_a_question_of_several_releases_is_refused_where_one_is_needed(people):
     sql = "SELECT city, COUNT(*) AS n FROM people GROUP BY ROLLUP (city)"
     for call in (
-        lambda: people.ask(sql, margin={"n": 20}),
-        lambda: people.rehearse(sql),
         lambda: people.upgrade(sql, epsilon=1),
         lambda: people.plan([(sql, 20)]),
     ):
