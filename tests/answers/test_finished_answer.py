@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from decimal import Decimal
 
 import duckdb
 import pandas as pd
@@ -97,11 +98,67 @@ def test_a_finished_answer_can_be_pickled_copied_and_shown(people):
     assert "No interval is stated for r" in answer._repr_html_()
 
 
-def test_undeclared_keys_have_one_release_only(people):
-    with pytest.raises(QueryError, match="several releases") as refused:
-        people.ask("SELECT job, COUNT(*) AS n FROM people GROUP BY ROLLUP (job)", epsilon=1)
-    assert "Python" in refused.value.hint
-    assert people.budget.spent.epsilon == 0
+CROWD = pd.DataFrame([(f"p{n}", "abc"[n % 3], "uv"[n % 2]) for n in range(3000)], columns=["id", "job", "town"])
+BUDGETS = [
+    sf.Budget(epsilon=4, delta="1e-4"),
+    sf.Budget(rho=1, delta="1e-4", accounting="zcdp"),
+    sf.Budget(mu=2, delta="1e-4", accounting="gdp"),
+]
+
+
+@pytest.fixture(params=BUDGETS, ids=["basic", "zcdp", "gdp"])
+def crowd(request):
+    columns = {"id": sf.Id(), "job": sf.Text(), "town": sf.Text()}
+    with sf.protect(CROWD, name="crowd", unit="id", columns=columns, budget=request.param) as curator:
+        yield curator
+
+
+@pytest.mark.parametrize(
+    ("sets", "shown"),
+    [("ROLLUP (job, town)", 10), ("CUBE (job, town)", 12), ("GROUPING SETS ((job), (town), ())", 6)],
+)
+def test_undeclared_keys_share_one_delta_among_several_releases(crowd, sets, shown):
+    """Epsilon and delta are split once: the question takes a hundredth of the budget's delta, as any other."""
+    sql = f"SELECT job, town, COUNT(*) AS n FROM crowd GROUP BY {sets}"
+    said = crowd.preview(sql, epsilon=2)
+    assert (said.cost.delta, said.questions_left_by_delta) == (Decimal("0.000001"), 100)
+    answer = crowd.ask(sql, epsilon=2)
+    assert len(answer.rows) == shown
+    assert answer.cost == said.cost == crowd.budget.spent
+    truth = {(job, town): len(rows) for (job, town), rows in CROWD.groupby(["job", "town"])}
+    for row in answer.rows:
+        alike = [n for (job, town), n in truth.items() if row["job"] in (job, None) and row["town"] in (town, None)]
+        assert abs(row["n"] - sum(alike)) < 300
+    again = crowd.ask(sql, epsilon=2)
+    assert (again.cached, again.rows, again.intervals) == (True, answer.rows, answer.intervals)
+    assert crowd.budget.spent == answer.cost
+
+
+def test_a_given_delta_is_split_exactly(crowd):
+    sql = "SELECT job, town, COUNT(*) AS n FROM crowd GROUP BY CUBE (job, town)"
+    assert crowd.preview(sql, epsilon=1, delta="1e-5").cost.delta == Decimal("0.00001")
+    assert crowd.ask(sql, epsilon=1, delta="1e-5").cost.delta == Decimal("0.00001")
+
+
+def test_without_a_delta_undeclared_keys_are_refused():
+    sql = "SELECT job, COUNT(*) AS n FROM crowd GROUP BY ROLLUP (job)"
+    columns = {"id": sf.Id(), "job": sf.Text()}
+    with sf.protect(CROWD, name="crowd", unit="id", columns=columns, budget=sf.Budget(epsilon=1)) as curator:
+        with pytest.raises(sf.errors.InvalidParameter, match="where a group key is undeclared"):
+            curator.ask(sql, epsilon=1)
+        assert curator.budget.spent.epsilon == 0
+
+
+@pytest.mark.parametrize(("accounting", "amount"), [("zcdp", "rho"), ("gdp", "mu")])
+def test_a_budget_without_a_delta_for_keys_says_how_to_declare_one(accounting, amount):
+    """Under these accountings, epsilon and delta become one amount, and no delta is left for keys."""
+    budget = sf.Budget(epsilon=4, delta="1e-4", accounting=accounting)
+    columns = {"id": sf.Id(), "job": sf.Text()}
+    with sf.protect(CROWD, name="crowd", unit="id", columns=columns, budget=budget) as curator:
+        sql = "SELECT job, COUNT(*) AS n FROM crowd GROUP BY job"
+        assert curator.preview(sql, epsilon=1).questions_left_by_delta == 0
+        with pytest.raises(sf.errors.BudgetExceeded, match=f"declare one with {amount} and a delta"):
+            curator.ask(sql, epsilon=1)
 
 
 def test_sql_over_results_can_read_nothing_else(tmp_path):

@@ -13,12 +13,13 @@ from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Literal
-from sfumato.kernel.losses import PureDP
+from sfumato.kernel.losses import ApproxDP, PureDP
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Measurement, People, Sum
+from sfumato.kernel.plan import BoundedPlan, Count, Extreme, Grid, Key, Keys, Measurement, People, Sum
 from sfumato.kernel.release import ExactAggregates, crosses, release, release_bundle
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.row_sources import Scan
+from sfumato.ledger.stored_answers import find_shape
 
 
 def watching(sensitivity, monotonic=False):
@@ -29,6 +30,31 @@ def watching(sensitivity, monotonic=False):
 COUNT = Measurement("n", Count(None), PureDP("0.25"))
 ONE = BoundedPlan("people", Scan("t", "1"), PrivacyUnit("t", ROW), 1, (), (), (COUNT,))
 TWO = replace(ONE, keys=(Key(Literal(1), (1, 2)),), measurements=(replace(COUNT, loss=PureDP("0.5")),))
+
+
+NAMED = replace(
+    ONE, keys=(Key(Literal("a"), None),), measurements=(Measurement("k", Keys(), ApproxDP("0.25", "1e-6")),)
+)
+
+
+def test_undeclared_keys_are_released_beside_other_parts():
+    """Deltas add, each part has its own keys, and what is stored becomes the same parts again."""
+    certificates = [certify(NAMED), certify(TWO), certify(replace(NAMED, filters=(Literal(True),)))]
+    whole = bundle(certificates)
+    assert (whole.loss, whole.cells) == (ApproxDP("1.0", "2e-6"), None)
+    exact = [
+        ExactAggregates(NAMED, {"k": [10**6, 10**6, 0]}, (("b",), ("a",), ("nobody",))),
+        ExactAggregates(TWO, {"n": [5, 6]}),
+        ExactAggregates(replace(NAMED, filters=(Literal(True),)), {"k": [1]}, (("lonely",),)),
+    ]
+    released = release_bundle(exact, certificates, Reservation(7, whole))
+    assert [part.keys for part in released] == [(("a",), ("b",)), None, ()]
+    stored = join_releases(whole, released)
+    assert stored.keys == ((0, "a"), (0, "b"))
+    assert {name: len(cells) for name, cells in stored.integers.items()} == {"0.k": 2, "1.n": 2, "2.k": 0}
+    assert find_shape(stored) == {"0.k": 2, "1.n": 2, "2.k": 0}
+    assert find_shape(replace(stored, keys=((0, "a"), (2, "a")))) == {"0.k": 1, "1.n": 2, "2.k": 1}
+    assert split_release(7, stored.integers, certificates, stored.keys) == released
 
 
 def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
@@ -54,6 +80,8 @@ def test_a_bundle_costs_the_sum_and_releases_its_parts_only():
             release_bundle(exact, others, Reservation(7, whole))
     with pytest.raises(KernelFault):
         bundle([])
+    with pytest.raises(KernelFault, match="one whose keys are declared"):
+        bundle([certify(NAMED)])
     with pytest.raises(KernelFault):
         bundle([certify(ONE), certify(replace(ONE, population="others"))])
 

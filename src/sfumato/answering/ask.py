@@ -50,7 +50,7 @@ def ask(
 
     share, name = choose_delta(query, delta), desk.admit(analyst)
     if query.beside:
-        return answer_together(desk, query, loss, level, name, write_question)
+        return answer_together(desk, query, loss, level, name, share, write_question)
     return answer_query(desk, query, loss, level, name, share, write_question)
 
 

@@ -11,19 +11,25 @@ from sfumato.answers.answer import Answer
 from sfumato.answers.finished_answer import Bill, finish_answer
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import ZCDP, PureDP
-from sfumato.planning.shares import split_evenly
+from sfumato.number_arguments import Number
+from sfumato.planning.shares import split_delta, split_evenly
 from sfumato.query.query import Query
 
 ALONE = "Use ask() or preview(), or ask for each part on its own."
 
 
 def plan_together(
-    desk: Desk, query: Query, loss: PureDP | ZCDP, confidence: Fraction
+    desk: Desk, query: Query, loss: PureDP | ZCDP, confidence: Fraction, delta: Number | None
 ) -> tuple[list[PlannedQuery], CertifiedPlans]:
-    """Plan all queries of a question. They share the loss evenly."""
+    """Plan all queries of a question. They share the loss evenly, and those with undeclared keys share delta."""
     queries = [query, *query.beside]
     shares = split_evenly(loss, len(queries))
-    asked = [PlannedQuery(one, desk.plan(one, share), confidence) for one, share in zip(queries, shares, strict=True)]
+    undeclared = [any(key.values is None for key in one.keys) for one in queries]
+    deltas = split_delta(delta, undeclared, desk.dataset)
+    asked = [
+        PlannedQuery(one, desk.plan(one, share, part), confidence)
+        for one, share, part in zip(queries, shares, deltas, strict=True)
+    ]
     return asked, certify_together([one.planned.plan for one in asked])
 
 
@@ -33,10 +39,11 @@ def answer_together(  # noqa: PLR0917 - its caller names what it passes
     loss: PureDP | ZCDP,
     confidence: Fraction,
     analyst: str,
+    delta: Number | None,
     write_question: Callable[[], str],
 ) -> Answer:
     """Charge and release all queries of a question at once, and compute its rows from them."""
-    asked, certified = plan_together(desk, query, loss, confidence)
+    asked, certified = plan_together(desk, query, loss, confidence, delta)
     answered = desk.answer(certified, analyst, write_question)
     parts = [
         present_answer(desk, one, released, answered.receipt.part(released.certificate), finished=False)

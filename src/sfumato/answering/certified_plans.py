@@ -42,7 +42,7 @@ class CertifiedPlans:
         """The releases in a stored answer, certified with the losses that they were released at."""
         certificates = self._certify_with(stored.shares)
         if self.bundled:
-            return tuple(split_release(stored.entry_number, stored.integers, certificates))
+            return tuple(split_release(stored.entry_number, stored.integers, certificates, stored.keys))
         return (_read_release(stored, certificates[0]),)
 
     def _certify_with(self, shares: tuple[PrivacyLoss, ...]) -> tuple[Certificate, ...]:

@@ -53,7 +53,7 @@ def _plan_parts(
     if not query.beside:
         planned = desk.plan(query, loss)
         return [(query, planned, certify(planned.plan))]
-    asked, together = plan_together(desk, query, loss, confidence)
+    asked, together = plan_together(desk, query, loss, confidence, None)
     return [(one.query, one.planned, made) for one, made in zip(asked, together.certificates, strict=True)]
 
 

@@ -162,7 +162,7 @@ def preview(
     count = read_assumed_rows(assume)
     admitted = desk.admit(analyst)
     if query.beside:
-        asked, together = plan_together(desk, query, loss, level)
+        asked, together = plan_together(desk, query, loss, level, share)
         quote, whole = desk.ledger.quote(admitted, together.certificate), together.certificate.loss
         parts = [(one.query, one.planned, made) for one, made in zip(asked, together.certificates, strict=True)]
     else:

@@ -39,7 +39,7 @@ def rehearse(
         limit = ApproxDP(loss.epsilon, desk.dataset.budget.delta)
     else:  # what the question takes
         certificate = (
-            plan_together(desk, query, loss, level)[1].certificate
+            plan_together(desk, query, loss, level, delta)[1].certificate
             if query.beside
             else certify(desk.plan(query, loss, delta).plan)
         )
@@ -52,7 +52,7 @@ def rehearse(
     try:
         stage = replace(desk, dataset=dataset, engine=engine, ledger=ledger, signer=Signer())
         if query.beside:
-            return answer_together(stage, query, loss, level, DEFAULT_ANALYST, str)
+            return answer_together(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
         return answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
     finally:
         ledger.close()

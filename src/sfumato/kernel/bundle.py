@@ -22,18 +22,20 @@ def bundle(certificates: Sequence[Certificate]) -> Certificate:
     Relies on: K-17, K-27.
     Checked by: tests/kernel/test_bundle.py::test_a_bundle_costs_the_sum_and_releases_its_parts_only
     """
-    if not certificates or any(certificate.cells is None for certificate in certificates):
-        raise KernelFault("A bundle holds questions whose keys are declared.")
+    undeclared = any(certificate.cells is None for certificate in certificates)
+    if not certificates or (undeclared and len(certificates) == 1):
+        raise KernelFault("A bundle holds several questions, or one whose keys are declared.")
     if len({certificate.population for certificate in certificates}) != 1:
         raise KernelFault("A bundle is about one population.")
     measurements = tuple(
-        replace(measured, name=name_bundle_part(number, measured.name), width=(certificate.cells or 0) * measured.width)
+        replace(measured, name=name_bundle_part(number, measured.name), width=(certificate.cells or 1) * measured.width)
         for number, certificate in enumerate(certificates)
         for measured in certificate.measurements
     )
     losses: list[PrivacyLoss] = [certificate.loss for certificate in certificates]
     plans = tuple(plan for certificate in certificates for plan in certificate.plans)
-    return Certificate(plans, certificates[0].population, 1, measurements, reduce(compose, losses))
+    cells = None if undeclared else 1
+    return Certificate(plans, certificates[0].population, cells, measurements, reduce(compose, losses))
 
 
 def certify_sequence(watch: AboveThreshold, plan: BoundedPlan) -> Certificate:

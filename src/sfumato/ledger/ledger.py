@@ -58,7 +58,7 @@ from sfumato.ledger.spending import (
     spend_on,
     subtract_spent,
 )
-from sfumato.ledger.stored_answers import VOID, StoredAnswer, is_void, read_stored, write_answer
+from sfumato.ledger.stored_answers import VOID, StoredAnswer, find_shape, is_void, read_stored, write_answer
 from sfumato.ledger.sublimits import Sublimits
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
@@ -215,9 +215,7 @@ class Ledger:
         certificate, number = reservation.certificate, reservation.entry_number
         if released.entry_number != number or released.certificate != certificate:
             raise KernelFault("This answer belongs to another charge.")
-        cells = certificate.cells if released.keys is None else len(released.keys)
-        shape = {part.name: (cells or 0) * part.width for part in certificate.measurements}
-        if {name: len(integers) for name, integers in released.integers.items()} != shape:
+        if {name: len(integers) for name, integers in released.integers.items()} != find_shape(released):
             raise KernelFault("This answer has another shape than its certificate.")
         with self._guarded.write() as (rows, now):
             head, charge = close_charge(rows, now, number, write_answer(released, summary), certificate)

@@ -123,8 +123,19 @@ def refuse_over_limit(
         epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
         if isinstance(left, ZCDP) and epsilon and any(isinstance(share, PureDP) for share in shares):
             hint += f" With Laplace noise that is epsilon = {write_plain(epsilon)}."
+        if split_loss(charge)[1] > split_loss(left)[1]:
+            hint += _explain_delta(limit)
     cost, rest, whole = describe_loss(charge), describe_loss(left), describe_loss(limit)
     raise BudgetExceeded(f"This costs {cost}, and {rest} is left of {name} of {whole}.", hint, charge, left)
+
+
+def _explain_delta(limit: PrivacyLoss) -> str:
+    """What to do where a question takes more delta than is left."""
+    keys = "Undeclared keys take a delta, declared values of the keys take none"
+    if split_loss(limit)[1]:
+        return f" {keys}, and a smaller delta may fit."
+    declared = {"rho": "rho and a delta", "mu_squared": "mu and a delta"}.get(_name_amount(limit), "a delta")
+    return f" {keys}. This budget has no delta for keys: the owner can declare one with {declared}."
 
 
 def describe_loss(loss: PrivacyLoss) -> str:

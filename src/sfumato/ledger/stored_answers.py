@@ -83,6 +83,20 @@ def write_answer(released: Released, summary: Mapping[str, object] | None = None
     return write_canonical(whole if summary is None else {**whole, "summary": dict(summary)})
 
 
+def find_shape(released: Released) -> dict[str, int]:
+    """How many integers each measurement of an answer has, by its certificate and its undeclared keys."""
+    certificate, keys = released.certificate, released.keys
+    if len(certificate.plans) <= 1 or keys is None:
+        cells = certificate.cells if keys is None else len(keys)
+        return {part.name: (cells or 0) * part.width for part in certificate.measurements}
+    shape = {}
+    for part in certificate.measurements:  # of a bundle: the width of a declared part counts its cells
+        number = int(part.name.partition(".")[0])
+        declared = certificate.plans[number].cells is not None
+        shape[part.name] = (1 if declared else sum(key[0] == number for key in keys)) * part.width
+    return shape
+
+
 def read_summary(answer: Row) -> dict[str, Any] | None:
     """The summary that an upgrade stored with this answer.
 

@@ -1,5 +1,6 @@
 """The loss of a question, shared evenly among its measurements."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -9,6 +10,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import find_decimal
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
 from sfumato.kernel.plan import Choice, Keys, Loss, Quantity, WeightedKeys
+from sfumato.number_arguments import Number, read_privacy_amount
 
 SHARE_DIGITS = Decimal("1e-12")
 EPSILON_DIGITS = 12  # of an epsilon that a rho pays for
@@ -70,6 +72,17 @@ def find_epsilon(share: ZCDP) -> PureDP:
     if not low:
         raise InvalidParameter("rho", "must be large enough for a choice among bins", "a smaller one", "Raise it.")
     return PureDP(low * unit)
+
+
+def split_delta(delta: Number | None, undeclared: Sequence[bool], dataset: Dataset) -> list[Decimal | None]:
+    """The delta of each release: those with undeclared keys together take what one question takes, exactly."""
+    whole = dataset.budget.delta / SHARE_OF_DELTA if delta is None else read_privacy_amount(delta, "delta")
+    parts = sum(undeclared)
+    if not parts or not whole:  # none is needed; or there is none, which the first such release refuses
+        return [None for _ in undeclared]
+    share = round_share(Fraction(whole) / parts, Fraction(whole))
+    amounts = [find_decimal(share)] * (parts - 1) + [find_decimal(Fraction(whole) - share * (parts - 1))]
+    return [amounts.pop() if one else None for one in undeclared]
 
 
 def _add_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:

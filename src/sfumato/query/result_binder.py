@@ -57,10 +57,6 @@ class ResultBinder:
         first = self.queries[0]
         if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):
             return first
-        undeclared = any(key.values is None for query in self.queries for key in query.keys)
-        if undeclared and len(self.queries) > 1:
-            what = "This question needs several releases, and one of them has a key without declared values"
-            raise build_syntax_refusal(tree, what, "Declare the key's values, or ask separately and combine in Python.")
         finish, together = build_finish(finished, self.queries, tuple(self.types))
         beside = tuple(replace(query, together=together) for query in self.queries[1:])
         return replace(first, finish=finish, together=together, beside=beside)
