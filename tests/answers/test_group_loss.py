@@ -6,6 +6,9 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
+from sfumato.answers.group_loss import describe_loss
+from sfumato.kernel.losses import GDP, ZCDP
+from sfumato.kernel.neighbours import Neighbours
 
 DATA = pd.DataFrame({"mark": [1, 3, 7, 7, 9, 10] * 40, "job": ["nurse"] * 240})
 COUNT = "SELECT COUNT(*) AS n FROM marks"
@@ -107,3 +110,13 @@ def test_a_preview_says_it_for_an_assumed_count():
             curator.preview("SELECT AVG(mark) AS mean FROM marks", epsilon=1).sensitivities[0].one_person_changes
             is None
         )
+
+
+def test_a_delta_of_undeclared_keys_leaves_a_telling_statement():
+    """A loss in rho or mu that has the delta of keys is stated at twice that delta, not at one half."""
+    for loss in (ZCDP("0.1", "1e-6"), GDP("0.2", "1e-6")):
+        said = describe_loss(loss, Neighbours.ADD_REMOVE)
+        assert "plus a probability of at most δ = 0.000002." in said
+        assert "e^0 " not in said
+    assert "δ = 0.000001." in describe_loss(ZCDP("0.1", "2e-7"), Neighbours.ADD_REMOVE)
+    assert "δ = 0.75." in describe_loss(ZCDP("0.1", "0.5"), Neighbours.ADD_REMOVE)

@@ -9,6 +9,7 @@ from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.number_arguments import read_whole_number
 
+LARGE_DELTA = Decimal("0.25")
 DELTA = Decimal("1e-6")  # the delta at which a zCDP or Gaussian-DP loss is stated as an epsilon
 MOST_SHOWN = 700  # e to a higher power overflows a double
 
@@ -36,7 +37,7 @@ def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) ->
             amounts = f"ε = {write_plain(epsilon)}, δ = {_round_up(delta)}"
             return f"{stated}: {amounts}. {factor}, plus a probability of at most δ."
         case ZCDP(amount, delta) | GDP(amount, delta):
-            implied = grown.to_approx(DELTA if delta < DELTA else (delta + 1) / 2)
+            implied = grown.to_approx(max(DELTA, 2 * delta) if delta < LARGE_DELTA else (delta + 1) / 2)
             factor = _describe_factor(implied.epsilon, neighbours, people)
             chance = f"a probability of at most δ = {_round_up(implied.delta)}"
             name = "rho" if isinstance(grown, ZCDP) else "μ²"
