@@ -1,9 +1,9 @@
 """The errors of workloads at rho = 1: ours, with one noise for each question, and the least of any Gaussian strategy.
 
-Errors are root mean squares of the noise, from the certified noise of plans: over the questions of a workload of
-marginals (each counts as much as another), and over all shown groups and running totals. The least error of marginals
-is the bound by singular values. That of running totals is a bound by duality: for every diagonal D and W of the
-questions, tr((D^(1/2) W'W D^(1/2))^(1/2))^2 / tr(D) is at most the squared error of any strategy, times its columns.
+Errors are root mean squares of the noise, from the certified noise of plans: over the questions of a workload (each
+counts as much as another), and over all shown groups and running totals. The least error of marginals is the bound by
+singular values. That of running totals and ranges is a bound by duality: for every diagonal D and W of the questions,
+tr((D^(1/2) W'W D^(1/2))^(1/2))^2 / tr(D) is at most the squared error of any strategy with columns of length 1.
 """
 
 import math
@@ -22,6 +22,7 @@ NORMAL = 1.959963984540054  # standard deviations: the margin of a normal variab
 ADULT = (9, 16, 7, 15, 6, 5, 2, 42)  # values of the categorical columns of the Adult data set
 DOMAINS = {"Adult's 8 categories": ADULT, "10 yes-or-no columns": (2,) * 10, "3 columns of 4, 30 and 100": (4, 30, 100)}
 PERIODS = {"12 months": 12, "36 months": 36, "52 weeks": 52, "365 days": 365}
+RANGES = (10, 30, 100)  # random ranges of 0 to 119
 RUNNING = "SELECT k, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY k) AS r FROM t GROUP BY k"
 
 
@@ -43,7 +44,8 @@ def list_workloads() -> list[WorkloadError]:
     """The workloads of this page, in its order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [*_list_marginals(), *(_measure_running(what, size) for what, size in PERIODS.items())]
+        running = [_measure_running(what, size) for what, size in PERIODS.items()]
+        return [*_list_marginals(), *running, *map(_measure_ranges, RANGES)]
 
 
 def _protect(sizes: Sequence[int]) -> "sf.curator.Curator":
@@ -102,6 +104,21 @@ def _measure_running(what: str, size: int) -> WorkloadError:
     ours = math.sqrt(float(certified.noise.variance) * ((shown @ inverse) ** 2).sum() / len(shown))
     plain = math.sqrt((shown**2).sum() / len(shown) / 2)
     return WorkloadError(f"Groups and running totals of {what}", ours, plain, math.sqrt(_bound(shown) / len(shown) / 2))
+
+
+def _measure_ranges(count: int) -> WorkloadError:
+    draw = np.random.default_rng(count)
+    ends = sorted({tuple(sorted(draw.choice(120, 2, replace=False).tolist())) for _ in range(count)})
+    where = [f"k BETWEEN {low} AND {high}" for low, high in ends]
+    budget = sf.Budget(epsilon=9, delta=1e-6, accounting="zcdp")
+    columns = {"k": sf.Integer(0, 119)}
+    with sf.protect(pd.DataFrame({"k": [1]}), name="t", unit=sf.ROW, columns=columns, budget=budget) as table:
+        (group,) = table.plan([" ".join(("SELECT COUNT(*) AS n FROM t WHERE", one)) for one in where], rho=1).together
+    ours = math.sqrt(np.mean([(margins["n"] / NORMAL) ** 2 for margins in group.margins]))
+    shown = np.array([[low <= value <= high for value in range(120)] for low, high in ends], float)
+    pieces = np.unique(shown[:, shown.any(axis=0)], axis=1)
+    best = math.sqrt(_bound(pieces) / len(ends) / 2)
+    return WorkloadError(f"{len(ends)} random ranges of 120 values", ours, math.sqrt(len(ends) / 2), best)
 
 
 def _bound(shown: np.ndarray) -> float:

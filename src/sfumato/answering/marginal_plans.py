@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.answering.desk import Desk
 from sfumato.answering.least_epsilon import bisect_epsilon
 from sfumato.answering.marginal_group import Marginal, MarginalGroup, make_share
+from sfumato.answering.range_group import RangeGroup
 from sfumato.answers.column_margins import compute_miss_chance
 from sfumato.answers.intervals import bound_column, express_as_linear
 from sfumato.answers.marginal_values import find_marginal_noise
@@ -20,9 +21,12 @@ from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan, Loss
 from sfumato.planning.marginal_strategies import MarginalStrategy
+from sfumato.planning.range_strategies import RangeStrategy
 
 SMALL = Fraction(1, 10**6)  # a loss with so much noise that its lattice does not matter
 UNIT = combine_cumulants(1.0, 0.0)
+
+Group = MarginalGroup | RangeGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,24 @@ class Together:
     """
 
     places: tuple[int, ...]
-    strategy: MarginalStrategy
+    strategy: MarginalStrategy | RangeStrategy
     loss: Loss
     margins: tuple[Mapping[str, float], ...]
 
-    def make_plans(self, group: MarginalGroup) -> list[BoundedPlan]:
+    def make_plans(self, group: Group) -> list[BoundedPlan]:
         """A plan for each block."""
-        return group.make_plans(self.strategy, name_accounting(self.loss), read_amount(self.loss))
+        return make_plans(group, self.strategy, name_accounting(self.loss), read_amount(self.loss))
+
+
+def make_plans(
+    group: Group, strategy: MarginalStrategy | RangeStrategy, accounting: str, amount: Fraction
+) -> list[BoundedPlan]:
+    """The plans of a group by a strategy that was chosen for it."""
+    if isinstance(group, MarginalGroup) and isinstance(strategy, MarginalStrategy):
+        return group.make_plans(strategy, accounting, amount)
+    if isinstance(group, RangeGroup) and isinstance(strategy, RangeStrategy):
+        return group.make_plans(strategy, accounting, amount)
+    raise AssertionError("a strategy is of its own group")
 
 
 def name_accounting(loss: PrivacyLoss) -> str:
@@ -71,7 +86,7 @@ def convert_to_accounting(loss: PrivacyLoss, accounting: str) -> Fraction:
 
 def plan_for_margins(
     desk: Desk,
-    group: MarginalGroup,
+    group: Group,
     wanted: Sequence[Mapping[str, float]],
     alone: Sequence[PureDP | ZCDP],
     level: Fraction,
@@ -85,7 +100,7 @@ def plan_for_margins(
         for one, margins in zip(group.marginals, wanted, strict=True)
     ]
     strategy = group.meet_variances(targets, gaussian=accounting != "basic")
-    measured = _certify(group.make_plans(strategy, accounting, SMALL))
+    measured = _certify(make_plans(group, strategy, accounting, SMALL))
 
     def is_enough(amount: str) -> bool:
         return all(
@@ -105,7 +120,7 @@ def plan_for_margins(
     return _put_together(group, strategy, make_share(accounting, Fraction(found)), level)
 
 
-def plan_for_loss(desk: Desk, group: MarginalGroup, alone: Sequence[PureDP | ZCDP], level: Fraction) -> Together | None:
+def plan_for_loss(desk: Desk, group: Group, alone: Sequence[PureDP | ZCDP], level: Fraction) -> Together | None:
     """The best strategy for the losses of a group's questions together; None if the questions are better one by one.
 
     Better: a smaller sum, over the questions, of the mean squared error of a cell.
@@ -126,7 +141,7 @@ def plan_for_loss(desk: Desk, group: MarginalGroup, alone: Sequence[PureDP | ZCD
     return made if error < before else None
 
 
-def _put_together(group: MarginalGroup, strategy: MarginalStrategy, loss: Loss, level: Fraction) -> Together:
+def _put_together(group: Group, strategy: MarginalStrategy | RangeStrategy, loss: Loss, level: Fraction) -> Together:
     places = tuple(one.place for one in group.marginals)
     measured = _certify(Together(places, strategy, loss, ()).make_plans(group))
     margins = tuple(

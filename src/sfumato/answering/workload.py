@@ -15,11 +15,12 @@ from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.marginal_answers import ReleasedMarginals
-from sfumato.answering.marginal_group import MarginalGroup, find_marginal_groups
-from sfumato.answering.marginal_plans import Together, plan_for_loss, plan_for_margins
+from sfumato.answering.marginal_group import find_marginal_groups
+from sfumato.answering.marginal_plans import Group, Together, plan_for_loss, plan_for_margins
 from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.prices import check_margins, choose_loss
 from sfumato.answering.question_record import record_question, write_record
+from sfumato.answering.range_group import find_range_groups
 from sfumato.answering.receipt import Answered
 from sfumato.answers.answer import Answer, Cost
 from sfumato.errors import InvalidParameter, describe_kind
@@ -69,7 +70,8 @@ class Workload:
         lines = [f"{Cost.from_loss(share.loss)}: {share.sql}" for share in self.shares if share.loss is not None]
         for group in self.together:
             count = len(group.strategy.blocks)
-            lines.append(f"{Cost.from_loss(group.loss)} together, by the best strategy ({count} measurements):")
+            many = f" ({count} measurements)" if count > 1 else ""
+            lines.append(f"{Cost.from_loss(group.loss)} together, by the best strategy{many}:")
             for place, margins in zip(group.places, group.margins, strict=True):
                 shown = ", ".join(f"{name} ±{margin:.4g}" for name, margin in margins.items())
                 lines.append(f"  {shown}: {self.shares[place].sql}")
@@ -118,8 +120,12 @@ def _bind(desk: Desk, sql: str) -> Query:
     return query
 
 
-def _find_groups(desk: Desk, queries: Sequence[Query]) -> list[MarginalGroup]:
-    return find_marginal_groups([(place, query, desk.plan(query, PureDP(1))) for place, query in enumerate(queries)])
+def _find_groups(desk: Desk, queries: Sequence[Query]) -> list[Group]:
+    """Marginals first; then ranges, of the questions that are in no group of marginals."""
+    planned = [(place, query, desk.plan(query, PureDP(1))) for place, query in enumerate(queries)]
+    marginals = find_marginal_groups(planned)
+    taken = {one.place for group in marginals for one in group.marginals}
+    return [*marginals, *find_range_groups([one for one in planned if one[0] not in taken])]
 
 
 def _read_questions(desk: Desk, wanted: object) -> dict[str, tuple[Query, dict[str, float]]]:
@@ -204,9 +210,7 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
     return [answers[place] for place in range(len(workload.shares))]
 
 
-def _match_groups(
-    desk: Desk, queries: Sequence[Query], together: Sequence[Together]
-) -> list[tuple[Together, MarginalGroup]]:
+def _match_groups(desk: Desk, queries: Sequence[Query], together: Sequence[Together]) -> list[tuple[Together, Group]]:
     """The groups of the questions as they are planned now, each with what was planned for it."""
     found = {tuple(one.place for one in group.marginals): group for group in _find_groups(desk, queries)}
     if not all(one.places in found for one in together):

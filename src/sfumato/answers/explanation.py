@@ -248,28 +248,38 @@ def _summarise_measurement(
 
 
 def describe_block(plan: BoundedPlan, certified: Certified, step: float, confidence: Fraction) -> MeasurementSummary:
-    """One of the measurements of a workload. `step` is what a step of its integers is worth."""
-    quantity, noise = plan.measurements[0].quantity, certified.noise
+    """One of the measurements of marginals. `step` is what a step of its integers is worth."""
+    quantity, cells = plan.measurements[0].quantity, plan.cells or 1
+    keys = f"by {len(plan.keys)} {'key' if len(plan.keys) == 1 else 'keys'}" if plan.keys else "in all"
+    what = "differences from the mean along each key" if isinstance(quantity, Strategy) else "cells"
+    whole = f"{_describe(take_part(quantity))} {keys}" + (f": {cells:,} {what}" if plan.keys else "")
+    return _describe_queries(plan, certified, step, confidence, whole)
+
+
+def describe_pieces(plan: BoundedPlan, certified: Certified, step: float, confidence: Fraction) -> MeasurementSummary:
+    """The measurement of ranges, in units of its longest column."""
+    quantity = plan.measurements[0].quantity
+    longest = bound_columns(quantity.matrices)[1] if isinstance(quantity, Strategy) else 1
+    whole = f"{_describe(take_part(quantity))}, as {plan.cells:,} weighted sums of pieces of the ranges"
+    return _describe_queries(plan, certified, step / isqrt(longest), confidence, whole)
+
+
+def _describe_queries(
+    plan: BoundedPlan, certified: Certified, step: float, confidence: Fraction, whole: str
+) -> MeasurementSummary:
+    noise = certified.noise
     if not isinstance(noise, LaplaceNoise | GaussianNoise):
         raise AssertionError("a block has additive noise")
-    mixed = isinstance(quantity, Strategy)
-    cells = plan.cells or 1
-    many = "in all" if not plan.keys else f"by {len(plan.keys)} {'key' if len(plan.keys) == 1 else 'keys'}"
-    what = (
-        f"{cells:,} differences from the mean along each key"
-        if mixed
-        else f"{cells:,} {'cell' if cells == 1 else 'cells'}"
-    )
     size = float(noise.scale) if isinstance(noise, LaplaceNoise) else float(noise.variance) ** 0.5
     return MeasurementSummary(
-        f"{certified.name} ({_describe(take_part(quantity))} {many}: {what})",
+        f"{certified.name} ({whole})",
         f"{float(certified.sensitivity.l1) * step:g}",
         _name_noise(noise),
         f"{size * step:g}",
         _write_share(certified),
         compute_noise_margin(noise, 1 - confidence) * step,
-        "",
-        find_claims(quantity, certified),
+        " in each" if plan.keys else "",
+        find_claims(plan.measurements[0].quantity, certified),
     )
 
 

@@ -15,11 +15,12 @@ from sfumato.answers.unmixed_values import combine_cumulants, measure_spread
 from sfumato.kernel.certify import Certified
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.planning.marginal_strategies import Keys, MarginalStrategy, list_subsets
+from sfumato.planning.range_strategies import RangeStrategy
 
 Floats = npt.NDArray[np.float64]
 
 
-def find_step(strategy: MarginalStrategy, number: int, certified: Certified) -> float:
+def find_step(strategy: MarginalStrategy | RangeStrategy, number: int, certified: Certified) -> float:
     """What a step of a block's integers is worth: a residual's queries are multiplied by its numbers of values."""
     block = strategy.blocks[number]
     multiplied = math.prod(strategy.sizes[key] for key in block.keys) if block.centred else 1
@@ -64,7 +65,7 @@ def add_residuals(strategy: MarginalStrategy, residuals: Mapping[Keys, Floats], 
 
 
 def find_marginal_noise(
-    strategy: MarginalStrategy, certified: Sequence[Certified], keys: Keys, amount: float = 1.0
+    strategy: MarginalStrategy | RangeStrategy, certified: Sequence[Certified], keys: Keys, amount: float = 1.0
 ) -> WeightedNoise:
     """The noise of a cell, in units. `amount` multiplies the losses that the blocks were certified with."""
     variance = fourth = 0.0
