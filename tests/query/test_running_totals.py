@@ -90,6 +90,16 @@ def test_laplace_noise_keeps_plain_cells_for_few_values_and_uses_a_tree_for_many
         assert [row["r"] for row in answer.rows] == pytest.approx([10 * day for day in range(1, 401)], abs=3)
 
 
+@pytest.mark.parametrize("accounting", ["zcdp", "basic"])
+def test_the_preview_states_the_margin_of_a_running_total(accounting):
+    with protect(accounting) as table:
+        stated = table.preview(MONTHS, epsilon=1).margins
+        answer = table.ask(MONTHS, epsilon=1)
+        shown = max((high - low) / 2 for low, high in (ends["r"] for ends in answer.intervals))
+        assert stated["r"] == pytest.approx(shown, rel=0.02)
+        assert stated["r"] > stated["n"]
+
+
 def test_a_text_key_is_added_up_in_the_order_of_its_texts():
     data = pd.DataFrame({"site": list("aaabbbbbbbc")})
     columns = {"site": sf.Category(["c", "a", "b"])}

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from sfumato.answers.column_margins import find_margins
 from sfumato.answers.finished_answer import COMPUTED_AFTER
+from sfumato.answers.window_margins import find_window_margins
 from sfumato.kernel.certify import Certificate
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
@@ -18,10 +19,14 @@ def find_shown_margins(
         return found[0]
     margins: dict[str, float | None] = {}
     reasons: dict[str, str] = {}
+    added_up = find_window_margins(*parts[0], level) if len(parts) == 1 else {}
     for name, shown in zip(query.finish.columns, query.finish.unchanged, strict=True):
         released = [(table, column) for table, column in shown if column in found[table][0]]
         if shown and not released:
             continue  # a key
+        if not shown and name in added_up:
+            margins[name] = added_up[name]
+            continue
         known = [found[table][0][column] for table, column in released]
         margins[name] = None if not known or None in known else max(one for one in known if one is not None)
         if margins[name] is None:
