@@ -18,6 +18,7 @@ _DIGITS = 60
 _SEARCH = Fraction(1, 10**9)  # relative: far above the error of the order that floats find
 CHECKED_DELTA = Decimal("1e-6")
 _ROUNDING = Fraction(1, 10**40)  # relative: far above the error of 60 digits
+_CONVERTED = Fraction(1, 10**25)  # relative: the ledger rounds a converted amount up, to 30 digits
 _SHARES = 64  # of a person's keys that nobody else holds
 _MOST_HELD = 4_096
 _FLOATS = 1e-9  # relative: far above the error of a float's inverse of the normal distribution
@@ -139,7 +140,7 @@ def _fits(loss: PrivacyLoss, asked: AskedPrice) -> bool:  # noqa: PLR0911 - one 
         case ZCDP(most), ZCDP(rho, delta):
             return rho <= most and delta <= asked.delta
         case PureDP(most), ZCDP(rho, delta):  # a rho that this epsilon pays for
-            return Fraction(rho) <= convert_to_rho(most) * (1 + _ROUNDING) and delta <= asked.delta
+            return Fraction(rho) <= convert_to_rho(most) * (1 + _CONVERTED) and delta <= asked.delta
         case PureDP(most), GDP(mu_squared, delta):
             return float(mu_squared) <= convert_to_mu_squared(most) * (1 + _FLOATS) and delta <= asked.delta
         case ZCDP(most), GDP(mu_squared, delta):  # the same Gaussian

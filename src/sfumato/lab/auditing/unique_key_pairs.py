@@ -55,7 +55,8 @@ def list_pairs_that_meet(source: Source, maker: PairMaker, crowd: Held) -> Itera
 
     Somebody else has the same values: rows of two people never meet.
     """
-    columns = sorted({name for join in list_private_joins(source) for name in _list_compared(join)})
+    links = {table.unit_through[0] for table in maker.private if table.unit_through is not None}
+    columns = sorted({name for join in list_private_joins(source) for name in _list_compared(join)} - links)
     if not columns or maker.unit.per_row or maker.fixed:
         return
     for text, step in (("all", 0), ("one by one", 1)):
@@ -68,8 +69,7 @@ def list_pairs_that_meet(source: Source, maker: PairMaker, crowd: Held) -> Itera
 def _make_meeting(maker: PairMaker, name: str, columns: Sequence[str], step: int) -> Held:
     person = maker.make_person(name, LARGEST, rows=lambda table: min(2 * table.max_rows_per_unit, MOST_MET))
     for table in maker.private:
-        linked = (table.unit, table.unit_through[0] if table.unit_through is not None else None)
-        own = [column for column in columns if column in table.columns and column not in linked]
+        own = [column for column in columns if column in table.columns and column != table.unit]
         for place, record in enumerate(person[table.name]):
             record.update((column, _choose(maker, table.name, column, step * place)) for column in own)
     return person
