@@ -31,6 +31,7 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     Quantity,
+    Strategy,
     Thirds,
 )
 from sfumato.kernel.row_sources import Scan
@@ -93,7 +94,7 @@ def test_every_field_of_a_quantity_is_part_of_its_digest():
     """A field that is added to a class must be added to the record that is hashed, or two plans share a digest."""
     for quantity in get_args(Quantity):
         names = {field.name for field in fields(quantity)}
-        encoded_whole = (*get_args(Choice), *get_args(Different), Pivot, Products)
+        encoded_whole = (*get_args(Choice), *get_args(Different), Pivot, Products, Strategy)
         assert quantity in encoded_whole or names <= {"value", "grid", "offset"}, quantity
 
 
@@ -111,6 +112,14 @@ def test_products_of_other_factors_or_terms_are_other_plans():
     ]
     plans = [replace(PLAN, measurements=(Measurement("m", one, sf.PureDP(1)),)) for one in products]
     assert len({name_plan(plan) for plan in plans}) == len({name_plan(plan)[1] for plan in plans}) == 8
+
+
+def test_other_strategies_are_other_plans():
+    matrices = [((1, 0), (0, 1)), ((1, 1), (0, 1)), ((1, 1), (1, -1))]
+    strategies = [Strategy(part, (matrix,)) for part in (COUNT.quantity, SUM.quantity) for matrix in matrices]
+    keyed = replace(PLAN, keys=(Key(AGE, (1, 2)),))
+    plans = [replace(keyed, measurements=(Measurement("m", one, sf.PureDP(1)),)) for one in strategies]
+    assert len({name_plan(plan) for plan in plans}) == len({name_plan(plan)[1] for plan in plans}) == 6
 
 
 def test_answer_keys_ignore_what_is_spent():

@@ -21,9 +21,20 @@ from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
 
 LISTS = ("planted_faults.toml", "planted_faults_of_new_forms.toml")
-FAULTS = [fault for name in LISTS for fault in tomllib.loads((Path(__file__).parent / name).read_text())["fault"]]
+LISTED = [fault for name in LISTS for fault in tomllib.loads((Path(__file__).parent / name).read_text())["fault"]]
+FAULTS = {fault["name"]: fault for fault in LISTED}
 
-WITH_OTHERS = {fault["sql"] for fault in FAULTS if fault.get("others")}
+SHARE = 7  # `make test` plants one fault of seven, and `make test-slow` all of them
+
+
+def spread(cases):
+    """The cases, most of them for `make test-slow` only."""
+    return [
+        pytest.param(*case, marks=[] if place % SHARE == 0 else [pytest.mark.slow]) for place, case in enumerate(cases)
+    ]
+
+
+WITH_OTHERS = {fault["sql"] for fault in LISTED if fault.get("others")}
 
 
 def find_fault(fault, folder):
@@ -42,8 +53,9 @@ def find_fault(fault, folder):
     return next((found.faults for found in replay_pairs(stage, fault["sql"], chosen, setting) if found.faults), ())
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault["name"])
-def test_a_planted_fault_is_found(fault, tmp_path):
+@pytest.mark.parametrize("name", spread([(name,) for name in FAULTS]))
+def test_a_planted_fault_is_found(name, tmp_path):
+    fault = FAULTS[name]
     with ExitStack() as planted:
         for part in (fault, *fault.get("also", ())):
             planted.enter_context(plant(part["file"], part["text"], part["becomes"]))
@@ -51,10 +63,15 @@ def test_a_planted_fault_is_found(fault, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "sql"), sorted({(one["data"], one["sql"]) for one in FAULTS if "price" not in one and "sql" in one})
+    ("data", "sql"),
+    spread(sorted({(one["data"], one["sql"]) for one in LISTED if "price" not in one and "sql" in one})),
 )
 def test_the_same_checks_find_nothing_in_correct_code(data, sql, tmp_path):
     assert find_fault({"data": data, "sql": sql, "others": sql in WITH_OTHERS}, tmp_path) == ()
+
+
+def test_no_two_faults_have_one_name():
+    assert len(FAULTS) == len(LISTED)
 
 
 def test_a_planted_fault_is_taken_out_again():
