@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import sfumato as sf
@@ -78,3 +79,16 @@ def test_other_plans_are_read_by_rows():
     assert not names_texts(planned("SELECT UPPER(job) AS j, job FROM t GROUP BY 1, 2")[0])
     with pytest.raises(KernelFault):
         collect_texts(planned(ROWS)[0], ["a"], np.array([1], np.int64))
+
+
+@pytest.mark.parametrize("words", [[None] * 6, ["a", None] * 3, ["", None, "b"] * 9, ["a\x00b", None] * 9], ids=str)
+@pytest.mark.parametrize("unit", [sf.ROW, "id"], ids=str)
+@pytest.mark.parametrize("sql", ["SELECT w, COUNT(*) AS n FROM t GROUP BY w", "SELECT DISTINCT w FROM t"])
+def test_a_missing_key_never_fails(words, unit, sql):
+    """NULL is no key. A failure because of one would tell that somebody has none."""
+    columns = {"w": sf.Text()} if unit is sf.ROW else {"w": sf.Text(), "id": sf.Id()}
+    data = pa.table({"w": pa.array(words, pa.string()), "id": [str(place) for place in range(len(words))]})
+    data = data.select(list(columns))
+    with sf.protect(data, name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=900, delta="0.9")) as curator:
+        answer = curator.ask(sql, epsilon=400, delta="0.1")
+    assert {row["w"] for row in answer.rows} == {word for word in words if word is not None}

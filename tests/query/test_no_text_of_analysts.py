@@ -24,7 +24,7 @@ UNION = f"SELECT pid AS {EVIL}, cost AS evil2 FROM visits UNION ALL SELECT pid, 
 OWN = re.compile(
     r"t\d+\.(cost|kind|pid|rooms|beds|column\d+|part\d+\.column\d+|of_unit\d+|key\d+)|__sfumato_\w+|of_unit\d+"
     r"|cost|kind|rooms|beds|visits|homes|sites|l|r|source|inside|part|parts|one|unit|units|place|scaled|rounded|weight"
-    r"|declared|ranked|named|found|(count|sum|keys|people|choice)\d+|(halves|thirds|curve)\d+\.\d"
+    r"|declared|ranked|named|found|kept|few|many|held_keys|pairs|of_units|(count|sum|keys|people|choice)\d+|(halves|thirds|curve)\d+\.\d"
 )
 
 

@@ -33,6 +33,7 @@ SAMPLERS |= {f"standalone/mechanisms/{name}.py" for name in ("additive_noise", "
 SAMPLERS.add("lab/auditing/recomputed_release.py")  # draws again from recorded bytes, to compare; releases nothing
 SAMPLERS.add("lab/auditing/choice_sampling.py")  # chooses among given weights to test probabilities; reads no data
 SAMPLERS.add("lab/auditing/noise_distribution.py")  # draws noise to test its distribution; adds it to nothing
+SAMPLERS.add("lab/auditing/real_mechanisms.py")  # adds noise to made-up numbers, to audit the samplers
 SAMPLERS.add("learning/array_statistics.py")  # sums of arrays that a program passes: no dataset's aggregates
 
 

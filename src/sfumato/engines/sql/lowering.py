@@ -131,7 +131,9 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     if plan.keys:
         counted = counted.group_by(*_read_keys(plan))
     if plan.unit.per_row:
-        return counted.from_(inside.select(exp.alias_(lower_integer(1), "one")).subquery("inside"))
+        rows = inside.select(exp.alias_(lower_integer(1), "one"))
+        rows = rows if plan.cells is not None else _keep_declared(rows, _read_keys(plan), plan.keys)
+        return counted.from_(rows.subquery("inside"))
     inside = inside.select(exp.alias_(read_column(UNIT), "unit")).distinct()
     texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
     declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
