@@ -45,6 +45,7 @@ def test_every_planted_fault_is_found(broken, tmp_path):
     assert any(found.faults for found in replayed)  # the runs end with the first fault
 
 
+@pytest.mark.slow  # `make test` replays every aggregate in some setting: test_audit_quick.py
 @pytest.mark.parametrize("sql", sorted({broken.sql for broken in BROKEN_QUERIES}))
 def test_the_same_questions_without_a_fault_are_consistent(sql):
     found = replay(dataset(), sql, random_pairs=1, seed=1)
@@ -52,6 +53,7 @@ def test_the_same_questions_without_a_fault_are_consistent(sql):
     assert found.share > 0.4  # the pairs are hard: one person uses much of the sensitivity
 
 
+@pytest.mark.slow  # `make test` replays every aggregate in some setting: test_audit_quick.py
 @pytest.mark.parametrize(
     ("declared", "sql", "price"),
     [
