@@ -520,3 +520,13 @@ def test_a_survey_that_keeps_a_report_beyond_the_persons_cap_is_refused_before_i
     )
     with pytest.raises(BudgetExceeded):
         survey.report("a", at=at(1))
+
+
+def test_a_cap_on_delta_is_kept_exactly(device):
+    """Rounded up, it would allow a report above the cap."""
+    for cap in ("0.00001234567890123456789012345678901234", "1e-6"):
+        assert Device(device).set_caps(delta=cap).delta == Decimal(cap)
+    assert Device(device).set_caps(delta=0).delta == 0
+    for wrong in (1, "2", "-0.1"):
+        with pytest.raises(sf.errors.InvalidParameter):
+            Device(device).set_caps(delta=wrong)

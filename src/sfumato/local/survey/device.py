@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.kernel.exact import round_up, sum_exactly, write_plain
+from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.local.mechanisms.permanent_coins import PermanentCoins
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -118,7 +118,7 @@ class Device:
         given = {"per_survey": per_survey, "per_month": per_month, "lifetime": lifetime}
         wanted = {name: read_positive_decimal(value, name) for name, value in given.items() if value is not None}
         if delta is not None:
-            wanted["delta"] = Decimal(0) if delta in (0, "0") else round_up(read_probability(delta, "delta"))
+            wanted["delta"] = _read_delta_cap(delta)
         with self._open_ledger() as ledger:
             for name, cap in wanted.items():
                 ledger.execute("UPDATE settings SET value = ? WHERE name = ?", (str(cap), name))
@@ -303,6 +303,14 @@ def _read_secret(ledger: sqlite3.Connection) -> bytes:
     if len(secret) != SECRET_BYTES:
         raise _build_error("has no valid secret")
     return secret
+
+
+def _read_delta_cap(delta: Number) -> Decimal:
+    """A cap on delta, exactly as it is given: a cap that is rounded up would allow more than the person did."""
+    if delta in (0, "0"):
+        return Decimal(0)
+    read_probability(delta, "delta")
+    return read_positive_decimal(delta, "delta")
 
 
 def _read_caps(ledger: sqlite3.Connection) -> Caps:
