@@ -4,7 +4,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.engines.sql import lowering
+from sfumato.engines.sql import lowering, row_totals
 from sfumato.ingest import join_cap
 from sfumato.kernel.row_sources import TIMES_MET, derive_extent
 from sfumato.lab.auditing.audit_stage import Setting, describe_public, set_stage
@@ -40,13 +40,13 @@ def replay_above(sql, folder, dataset=None, words=("rows", "groups")):
 
 
 def weigh_late(more):
-    """`lowering._weigh` with a fault: a person with up to `more` rows too many gets the whole weight for each row."""
-    weigh = lowering._weigh
+    """`row_totals._weigh` with a fault: a person with up to `more` rows too many gets the whole weight for each row."""
+    weigh = row_totals._weigh
 
     def weigh_wrongly(steps, plan, most_steps):
         weighed = weigh(steps, plan, most_steps)
         numerator = derive_extent(plan.source).numerator
-        weighed.args["ifs"][0].this.set("expression", lowering.lower_integer(numerator + more))
+        weighed.args["ifs"][0].this.set("expression", row_totals.lower_integer(numerator + more))
         return weighed
 
     return weigh_wrongly
@@ -54,7 +54,7 @@ def weigh_late(more):
 
 @pytest.mark.parametrize(("sql", "more"), [(BY_CITY, 1), (FILTERED, 1), (BY_CITY, 3)])
 def test_rows_just_above_the_bound_are_found(sql, more, monkeypatch, tmp_path):
-    monkeypatch.setattr(lowering, "_weigh", weigh_late(more))
+    monkeypatch.setattr(row_totals, "_weigh", weigh_late(more))
     assert replay_above(sql, tmp_path, words=(f"+ {more} rows",)).verdict == "violated"
 
 

@@ -1,22 +1,28 @@
 """BoundedPlan -> SQL: bound contributions, filter, quantise, clamp, add up. Part of the trusted perimeter.
 
-Only trees built here, in source_sql.py and in scalars.py reach an engine: names come from the catalog, values are
-literals, and every function is total.
+Only trees built here, in row_totals.py, source_sql.py and scalars.py reach an engine: names come from the catalog,
+values are literals, and every function is total.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
-from typing import assert_never
 
 from sqlglot import exp
 
-from sfumato.engines.measured_cells import Added, list_addends
+from sfumato.engines.measured_cells import Added
+from sfumato.engines.sql.row_totals import (
+    Stored,
+    Valued,
+    add_up,
+    clamp_steps,
+    lacks_steps,
+    lower_totals,
+    lower_weight,
+    quantise,
+    subtract,
+)
 from sfumato.engines.sql.scalars import (
     DOUBLE,
-    INT128,
     TEXT,
-    clamp,
-    clamp_to_ends,
     lower_double,
     lower_expression,
     lower_integer,
@@ -27,42 +33,31 @@ from sfumato.engines.sql.scalars import (
     round_half_up,
     write_real,
 )
-from sfumato.engines.sql.source_sql import is_as_pinned, lower_from, read_held
-from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, OF_UNITS, PAIRS, ROUNDED, SCALED, STEPS, UNIT
+from sfumato.engines.sql.source_sql import lower_from
+from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, OF_UNITS, PAIRS, ROUNDED, SCALED, UNIT
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     KEY_WEIGHT_EXPONENT,
-    ROW_WEIGHT_EXPONENT,
     BoundedPlan,
     Choice,
     Count,
-    Curve,
     Different,
     DistinctSum,
-    Extreme,
     Factor,
-    Grid,
-    Halves,
     Key,
     Mode,
     Pivot,
     Products,
-    Quantiles,
     Split,
     Strategy,
     Sum,
-    Thirds,
     WeightedKeys,
     number_conditions,
     take_part,
 )
-from sfumato.kernel.row_sources import derive_extent
-from sfumato.kernel.split_sums import find_middle
 
 HELD_KEYS = "held_keys"  # how many keys a unit has, before at most g of them are kept
-Stored = Mapping[str, Grid]  # the numeric columns that the snapshot holds in steps, and their grids
 Measured = Count | Sum | Split | Factor | Pivot | Strategy | Choice  # what has a value
-Valued = Sum | Split | Factor | Quantiles | Extreme  # what has a value on a grid
 
 
 def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
@@ -80,12 +75,12 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     measured = {name: one for whole, quantity in added.items() for name, one in _list_measured(whole, quantity)}
     parts = {name: one if isinstance(one, Factor) else take_part(one) for name, one in measured.items()}
     valued = {name: one for name, one in parts.items() if isinstance(one, Valued)}
-    computed = {name: one for name, one in valued.items() if _lacks_steps(one, plan, stored)}
+    computed = {name: one for name, one in valued.items() if lacks_steps(one, plan, stored)}
     numbered = {name: one for name, one in added.items() if isinstance(one, Pivot)}
     totals = [
         name_column(total, name if quantity.width == 1 else f"{name}.{place}")
         for name, quantity in added.items()
-        for place, total in enumerate(_lower_totals(name, quantity, plan, stored))
+        for place, total in enumerate(lower_totals(name, quantity, plan, stored))
     ]
     if computed or numbered:
         query = _round_values(plan, measured.values(), computed, numbered).select(*_read_keys(plan), *totals)
@@ -103,12 +98,12 @@ def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=_lower_weight(plan))
+    weight = exp.Count(this=exp.Star()) if plan.unit.per_row else exp.Sum(this=lower_weight(plan))
     if isinstance(choice, Mode):
         query = _filter(plan, [choice]).select(*_name_keys(plan), exp.alias_(_lower_key(choice.value), BIN))
     else:
         query = _round_values(plan, [choice], {name: choice})
-        query = query.select(*_read_keys(plan), exp.alias_(_clamp_steps(name, choice), BIN))
+        query = query.select(*_read_keys(plan), exp.alias_(clamp_steps(name, choice), BIN))
     query = query.select(exp.alias_(weight, "weight")).group_by(*_read_keys(plan), exp.column(BIN))
     return query if plan.cells is not None else _keep_counted_keys(plan, query, [])
 
@@ -173,7 +168,7 @@ def lower_different(plan: BoundedPlan, quantity: Different) -> exp.Expression:
         kept = _keep_least(exp.select(*columns).distinct(), declared, columns, texts, last, most=plan.reach)
     number: exp.Expression = exp.Count(this=exp.Star())
     if isinstance(quantity, DistinctSum):
-        number = _add_up(_subtract(_quantise(columns[-1], quantity.grid), quantity.offset))
+        number = add_up(subtract(quantise(columns[-1], quantity.grid), quantity.offset))
     query = exp.select(*_read_keys(plan), exp.alias_(number, "different")).from_(kept.subquery("kept"))
     query = query.group_by(*_read_keys(plan)) if plan.keys else query
     return _keep_counted_keys(plan, query, []) if plan.cells is None else query
@@ -291,131 +286,3 @@ def _lower_key(node: Expression) -> exp.Expression:
     if isinstance(node, Column) and not may_be_negative_zero(node):
         return read_column(node.name)
     return lower_match(node)
-
-
-def _lower_totals(name: str, quantity: Added, plan: BoundedPlan, stored: Stored) -> list[exp.Expression]:
-    """What the engine adds up for a quantity: its parts, or the sums of `list_addends`."""
-    match quantity:
-        case Thirds() | Curve():
-            return [_add_up(part) for part in _split(quantity, _clamp_steps(name, quantity), plan)]
-        case Products():
-            return [_add_up(_multiply(name, quantity, term, plan)) for term in quantity.terms]
-        case Count() | Sum() | Halves():
-            addends = list_addends(quantity, plan)
-            return [_lower_total(name, addend, plan, stored) for addend in addends]
-        case Strategy(part):
-            return _lower_totals(name, part, plan, stored)
-        case Pivot(part, conditions):
-            totals = _lower_totals(name, part, plan, stored)
-            return [_restrict(total, name, place) for place in range(len(conditions)) for total in totals]
-        case _:
-            assert_never(quantity)
-
-
-def _restrict(total: exp.Expression, name: str, place: int) -> exp.Expression:
-    """The same total over the rows of one condition of a pivot."""
-    here = exp.EQ(this=read_column(NUMBER + name), expression=lower_integer(place))
-
-    def filter_rows(node: exp.Expression) -> exp.Expression:
-        added_up = isinstance(node, exp.Sum | exp.Count)
-        return exp.Filter(this=node, expression=exp.Where(this=here.copy())) if added_up else node
-
-    return total.transform(filter_rows)
-
-
-def _multiply(name: str, products: Products, term: tuple[int, ...], plan: BoundedPlan) -> exp.Expression:
-    """What one row adds to a term: no product of steps, in this order, is larger than its bounds."""
-    steps = [_clamp_steps(f"{name}.{place}", products.factors[place]) for place in term]
-    multiplier, most = products.find_multiplier(term), max(map(abs, products.find_bounds(term)))
-    factors = steps if steps and multiplier == 1 else [*steps, lower_integer(multiplier)]
-    product = reduce(lambda one, two: exp.Mul(this=one, expression=two), factors)
-    return product if plan.unit.per_row else _weigh(product, plan, most)
-
-
-def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -> list[exp.Expression]:
-    """The parts of one row (docs/claims/K-37.md): at most 2**30 each."""
-    if isinstance(quantity, Curve):
-        middle, _, half = find_middle(quantity.grid, per_row=True)
-        away = _subtract(steps, middle)
-        return [exp.Mul(this=away, expression=lower_integer(half)), exp.Mul(this=away.copy(), expression=away.copy())]
-    above = exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(quantity.grid.lower)))
-    below = exp.Paren(this=exp.Sub(this=lower_integer(quantity.grid.upper), expression=steps.copy()))
-    both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=lower_integer(2))
-    least, most = (exp.Mul(this=side, expression=side.copy()) for side in (below, above))
-    most_steps = (quantity.grid.upper - quantity.grid.lower) ** 2
-    parts: list[exp.Expression] = [least, both, most]
-    return parts if plan.unit.per_row else [_weigh(part, plan, most_steps) for part in parts]
-
-
-def _lower_total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    if isinstance(addend, Count) and plan.unit.per_row:
-        return exp.Count(this=exp.Star() if addend.value is None else lower_expression(addend.value))
-    return _add_up(_contribute(name, addend, plan, stored))
-
-
-def _add_up(steps: exp.Expression) -> exp.Expression:
-    """The sum over all rows; 0 of no rows."""
-    return exp.Coalesce(this=exp.Sum(this=steps), expressions=[lower_integer(0)])
-
-
-def _contribute(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:
-    """What one row adds; nothing if its value is NULL."""
-    if isinstance(addend, Count):
-        if addend.value is None:
-            return _lower_weight(plan)
-        there = exp.Not(this=exp.Is(this=lower_expression(addend.value), expression=exp.Null()))
-        return exp.Case(ifs=[exp.If(this=there, true=_lower_weight(plan))], default=lower_integer(0))
-    steps = _subtract(_find_steps(addend, plan, stored) or _clamp_steps(name, addend), addend.offset)
-    most = max(abs(end - addend.offset) for end in (addend.grid.lower, addend.grid.upper))
-    return steps if plan.unit.per_row else _weigh(steps, plan, most)
-
-
-def _lower_weight(plan: BoundedPlan) -> exp.Expression:
-    """A row's weight, in steps of a person's count."""
-    return _weigh(lower_integer(1 << -ROW_WEIGHT_EXPONENT), plan, 1 << -ROW_WEIGHT_EXPONENT)
-
-
-def _lacks_steps(quantity: Valued, plan: BoundedPlan, stored: Stored) -> bool:
-    """Must its steps be computed from its value for each row? Those of a plain column may be in the snapshot."""
-    if not isinstance(quantity, Sum | Halves):
-        return True
-    total = list_addends(quantity, plan)[0]
-    return isinstance(total, Sum) and _find_steps(total, plan, stored) is None
-
-
-def _find_steps(addend: Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression | None:
-    """The steps of a value, if the snapshot has them as a column. Narrower ends are clamped to."""
-    column, grid = addend.value, addend.grid
-    wide = stored.get(column.name) if isinstance(column, Column) and is_as_pinned(plan.source) else None
-    if not isinstance(column, Column) or wide is None or wide.exponent != grid.exponent:
-        return None
-    low = lower_integer(grid.lower) if grid.lower > wide.lower else None
-    high = lower_integer(grid.upper) if grid.upper < wide.upper else None
-    return clamp_to_ends(read_column(STEPS + column.name), low, high)
-
-
-def _clamp_steps(name: str, quantity: Valued) -> exp.Expression:
-    """A computed value on its grid, clamped before the cast, so that the cast cannot overflow; NULL stays NULL."""
-    clamped = clamp(read_column(ROUNDED + name), quantity.grid.lower, quantity.grid.upper)
-    return exp.TryCast(this=clamped, to=exp.DataType.build("BIGINT"))
-
-
-def _quantise(value: exp.Expression, grid: Grid) -> exp.Expression:
-    """A number on a grid, clamped before the cast."""
-    scaled = exp.Paren(this=exp.Mul(this=exp.cast(value, DOUBLE), expression=lower_double(2.0**-grid.exponent)))
-    steps = clamp(round_half_up(scaled), grid.lower, grid.upper)
-    return exp.TryCast(this=steps, to=exp.DataType.build("BIGINT"))
-
-
-def _subtract(steps: exp.Expression, offset: int) -> exp.Expression:
-    return exp.Paren(this=exp.Sub(this=steps, expression=lower_integer(offset))) if offset else steps
-
-
-def _weigh(steps: exp.Expression, plan: BoundedPlan, most_steps: int) -> exp.Expression:
-    """A row weighs numerator/held, and rounds toward zero: integer division truncates."""
-    numerator = derive_extent(plan.source).numerator
-    held, most = read_held(plan), lower_integer(numerator)
-    fits = is_as_pinned(plan.source) and most_steps * numerator < 1 << 63  # dividing narrower integers is faster
-    wide = exp.cast(exp.Paren(this=steps.copy()), exp.DataType.build("BIGINT") if fits else INT128)
-    whole = exp.IntDiv(this=exp.Paren(this=exp.Mul(this=wide, expression=most)), expression=held.copy())
-    return exp.Case(ifs=[exp.If(this=exp.LTE(this=held, expression=most.copy()), true=steps)], default=whole)
