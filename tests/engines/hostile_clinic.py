@@ -116,15 +116,24 @@ class Clinic:
     held: dict[str, list[dict[str, Scalar]]]
 
 
+def list_tables(
+    *, people: int = 9, crowd: int = 18, calm: bool = False, sites: bool = True
+) -> dict[str, tuple[Table, pd.DataFrame]]:
+    """The tables of a state and their rows, for an engine to load."""
+    tables = declare_tables(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
+    rows = make_frames(people=people, crowd=crowd, calm=calm)
+    rows["sites"] = SITES if sites else SITES[:0]
+    return {table.name: (table, rows[table.name]) for table in tables}
+
+
 def open_clinic(*, people: int = 9, crowd: int = 18, calm: bool = False, sites: bool = True) -> Clinic:
     """Pin the tables. In the calm state nobody has more rows, or is in more groups, than is let in.
 
     In the hostile one a join does not even meet all rows of the first person.
     """
-    tables = declare_tables(most_rows=9 if calm else 1, most_groups=500 if calm else 2)
-    rows = make_frames(people=people, crowd=crowd, calm=calm)
-    rows["sites"] = SITES if sites else SITES[:0]
-    engine = DuckDBEngine.of_tables({table.name: (table, rows[table.name]) for table in tables})
+    given = list_tables(people=people, crowd=crowd, calm=calm, sites=sites)
+    tables = [table for table, _ in given.values()]
+    engine = DuckDBEngine.of_tables(given)
     dataset = replace_tables(Dataset("clinic", tables, sf.Budget(epsilon=9, delta="1e-6")), engine.tables)
     ledger = Ledger.create(None, dataset.population, Limit(dataset.budget.loss), {})
     curator = Curator(dataset, engine, ledger, dict.fromkeys(engine.tables, "1"))  # so that states share their plans

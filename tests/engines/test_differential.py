@@ -98,8 +98,8 @@ def test_duckdb_measures_what_plain_python_measures(seed, hostile, empty):
         assert preview.cost.epsilon == 1
         assert all(measurement.name in preview.explain() for measurement in plan.measurements)
         assert agree(hostile, question, planned), question.text
-        queries = engine._find_queries(plan)
-        empty.curator.engine._ready[id(plan)] = plan, queries
+        queries = engine._queries.find(plan)
+        empty.curator.engine._queries.keep(plan, queries)
         for other in (empty.curator.engine, ReferenceEngine(empty.held)):
             assert list_by_cell(other.aggregate(plan), plan) == {}, question.text
 

@@ -8,7 +8,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
-from sfumato.engines.duckdb import duckdb_engine, empty_tables
+from sfumato.engines import plan_queries
+from sfumato.engines.duckdb import empty_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
 from sfumato.planning.planner import choose_plan
@@ -69,7 +70,7 @@ def test_what_can_be_run_passes_and_runs(engine):
 
 def test_what_the_engine_cannot_bind_is_refused_in_one_text(engine, monkeypatch):
     """Negative control: a lowering that is wrong."""
-    right = duckdb_engine.lower
+    right = plan_queries.lower
     for wrong in ('"no such column"', "COUNT(*) +", "no_such_function(1)"):
 
         def broken(plan, stored, wrong=wrong):
@@ -79,12 +80,12 @@ def test_what_the_engine_cannot_bind_is_refused_in_one_text(engine, monkeypatch)
 
             return Text()
 
-        monkeypatch.setattr(duckdb_engine, "lower", broken)
+        monkeypatch.setattr(plan_queries, "lower", broken)
         with pytest.raises(sf.errors.KernelFault) as caught:
             engine.check(planned(QUESTIONS[1], engine.dataset))
         assert caught.value.message == "The engine cannot run this plan."
         assert caught.value.__context__ is None
-        engine._ready.clear()
+        engine._queries._ready.clear()
 
 
 def test_two_counts_of_one_cell_are_a_fault():
@@ -93,14 +94,14 @@ def test_two_counts_of_one_cell_are_a_fault():
     engine = DuckDBEngine.of_data(table, ROWS)
     plan = planned(PEOPLE[1], dataset)
     engine._measure(plan, engine._take_cursor())
-    queries = engine._find_queries(plan)
-    engine._ready[id(plan)] = plan, replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2")
+    queries = engine._queries.find(plan)
+    engine._queries.keep(plan, replace(queries, people="SELECT 'Rome', 1 UNION ALL SELECT 'Rome', 2"))
     with pytest.raises(sf.errors.KernelFault, match="one cell"):
         engine._measure(plan, engine._take_cursor())
     with pytest.raises(sf.errors.EngineFailed):
         engine.aggregate(plan)
     elsewhere = "SELECT 'Bern', 1 UNION ALL SELECT 'Bern', 2"  # no cell of the plan
-    engine._ready[id(plan)] = plan, replace(queries, people=elsewhere)
+    engine._queries.keep(plan, replace(queries, people=elsewhere))
     engine._measure(plan, engine._take_cursor())
     engine.close()
 
@@ -162,7 +163,7 @@ def test_little_is_remembered(engine, monkeypatch):
     for question in engine.questions:
         engine.check(planned(question, engine.dataset))
     assert len(engine._empty._bound) == 2
-    assert len(engine._ready) <= duckdb_engine.MOST_READY
+    assert len(engine._queries._ready) <= plan_queries.MOST_READY
 
 
 def test_many_threads_check_at_once(engine):

@@ -56,7 +56,7 @@ def plan_of(engine, sql):
 
 def list_keys_fetched(engine, plan):
     """The keys in the result of each query of the plan. The first column of a key is the job."""
-    fetched = [engine._connection.execute(query).fetchall() for query in engine._find_queries(plan)]
+    fetched = [engine._connection.execute(query).fetchall() for query in engine._queries.find(plan)]
     return [{row[: len(plan.keys)] for row in rows} for rows in fetched]
 
 

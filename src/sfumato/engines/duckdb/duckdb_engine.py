@@ -1,9 +1,7 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +10,18 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.measured_cells import Added, collect_aggregates, collect_texts, names_texts
-from sfumato.engines.plan_agrees import check_nullability, check_source
+from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
-from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
 from sfumato.errors import EngineFailed, KernelFault
 from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
-from sfumato.ingest.pinned_rows import find_grids
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.kernel.plan import BoundedPlan, Choice, Different, Keys, People, WeightedKeys
+from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates
-from sfumato.kernel.row_sources import Scan
-
-MOST_READY = 8  # plans whose queries are kept between their check and their run
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """The texts that measure a plan."""
-
-    people: str | None
-    added: str | None
-    apart: Mapping[str, str]
-
-    def __iter__(self) -> Iterator[str]:
-        return (query for query in (self.people, self.added, *self.apart.values()) if query is not None)
 
 
 class DuckDBEngine:
@@ -52,11 +33,9 @@ class DuckDBEngine:
         self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = read_versions(connection, tables)
         self.tables = add_facts(connection, tables)
-        self._stored = {name: find_grids(table) for name, table in tables.items()}
+        self._queries = PlanQueries(self.tables, tables, DUCKDB)
         self._empty = EmptyTables(self.tables)
-        self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
-        self._lock = threading.Lock()
 
     @classmethod
     def of_data(cls, table: Table, data: object, loading: Loading = AS_USUAL) -> "DuckDBEngine":
@@ -122,10 +101,9 @@ class DuckDBEngine:
         A plan that does not agree with the pinned tables is refused too.
         """
         bound = False
-        check_source(plan.source, self.tables)
-        check_nullability(plan, self.tables)
+        self._queries.check(plan)
         with suppress(Exception):
-            for query in self._find_queries(plan):
+            for query in self._queries.find(plan):
                 self._empty.bind(query)
             bound = True
         if not bound:
@@ -150,7 +128,7 @@ class DuckDBEngine:
             return self._connection.cursor()
 
     def _measure(self, plan: BoundedPlan, cursor: duckdb.DuckDBPyConnection) -> ExactAggregates:
-        queries = self._find_queries(plan)
+        queries = self._queries.find(plan)
 
         def run(query: str | None) -> list[Any] | None:
             return None if query is None else cursor.execute(query).fetchall()
@@ -161,38 +139,6 @@ class DuckDBEngine:
         added, people = run(queries.added), run(queries.people)
         apart = {name: cursor.execute(query).fetchall() for name, query in queries.apart.items()}
         return collect_aggregates(plan, people, added, apart)
-
-    def _find_queries(self, plan: BoundedPlan) -> Queries:
-        """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
-        with self._lock:
-            _, ready = self._ready.pop(id(plan), (plan, None))
-        ready = ready or self._lower_plan(plan)
-        with self._lock:
-            self._ready[id(plan)] = (plan, ready)  # holding the plan keeps its id from being used again
-            while len(self._ready) > MOST_READY:
-                del self._ready[next(iter(self._ready))]
-        return ready
-
-    def _lower_plan(self, plan: BoundedPlan) -> Queries:
-        stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
-        check_source(plan.source, self.tables)
-        check_nullability(plan, self.tables)
-        counted = any(
-            isinstance(measurement.quantity, People | Keys | WeightedKeys) for measurement in plan.measurements
-        )
-        adds = any(isinstance(measurement.quantity, Added) for measurement in plan.measurements)
-        apart: dict[str, str] = {}
-        for measurement in plan.measurements:
-            if isinstance(measurement.quantity, Choice):
-                apart[measurement.name] = DUCKDB.write(lower_bins(plan, measurement.name, measurement.quantity))
-            elif isinstance(measurement.quantity, Different):
-                apart[measurement.name] = DUCKDB.write(lower_different(plan, measurement.quantity))
-        return Queries(
-            # with undeclared keys, one query gives the sums and the people of each key
-            DUCKDB.write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
-            DUCKDB.write(lower(plan, stored)) if adds else None,
-            apart,
-        )
 
     def close(self) -> None:
         """Close the snapshot."""

@@ -1,0 +1,81 @@
+"""The queries that measure a plan, as one engine writes them. Every engine that speaks SQL runs these."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sfumato.catalog.dataset import Table
+from sfumato.engines.measured_cells import Added
+from sfumato.engines.plan_agrees import check_nullability, check_source
+from sfumato.engines.sql.dialect import Dialect
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
+from sfumato.ingest.pinned_rows import find_grids
+from sfumato.kernel.plan import BoundedPlan, Choice, Different, Grid, Keys, People, WeightedKeys
+from sfumato.kernel.row_sources import Scan
+
+MOST_READY = 8  # plans whose queries are kept between their check and their run
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """The texts that measure a plan."""
+
+    people: str | None
+    added: str | None
+    apart: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[str]:
+        return (query for query in (self.people, self.added, *self.apart.values()) if query is not None)
+
+
+class PlanQueries:
+    """Writes the queries of plans over pinned tables, and keeps those of the last plans."""
+
+    def __init__(self, pinned: Mapping[str, Table], declared: Mapping[str, Table], dialect: Dialect) -> None:
+        """`pinned`: the tables as they were pinned, public ones with what was read from them."""
+        self._tables = pinned
+        self._stored: dict[str, Mapping[str, Grid]] = {name: find_grids(table) for name, table in declared.items()}
+        self._dialect = dialect
+        self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
+        self._lock = threading.Lock()
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Refuse a plan that does not agree with the pinned tables."""
+        check_source(plan.source, self._tables)
+        check_nullability(plan, self._tables)
+
+    def find(self, plan: BoundedPlan) -> Queries:
+        """The queries of a plan: those of its check, if it is the same object (equal plans may differ in a literal)."""
+        with self._lock:
+            _, ready = self._ready.pop(id(plan), (plan, None))
+        ready = ready or self._lower(plan)
+        self.keep(plan, ready)
+        return ready
+
+    def keep(self, plan: BoundedPlan, queries: Queries) -> None:
+        """Keep the queries of a plan for its run."""
+        with self._lock:
+            self._ready[id(plan)] = (plan, queries)  # holding the plan keeps its id from being used again
+            while len(self._ready) > MOST_READY:
+                del self._ready[next(iter(self._ready))]
+
+    def _lower(self, plan: BoundedPlan) -> Queries:
+        stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
+        write = self._dialect.write
+        self.check(plan)
+        counted = any(
+            isinstance(measurement.quantity, People | Keys | WeightedKeys) for measurement in plan.measurements
+        )
+        adds = any(isinstance(measurement.quantity, Added) for measurement in plan.measurements)
+        apart: dict[str, str] = {}
+        for measurement in plan.measurements:
+            if isinstance(measurement.quantity, Choice):
+                apart[measurement.name] = write(lower_bins(plan, measurement.name, measurement.quantity))
+            elif isinstance(measurement.quantity, Different):
+                apart[measurement.name] = write(lower_different(plan, measurement.quantity))
+        return Queries(
+            # with undeclared keys, one query gives the sums and the people of each key
+            write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
+            write(lower(plan, stored)) if adds else None,
+            apart,
+        )

@@ -1,0 +1,136 @@
+"""One suite for all engines: their integers are the reference engine's, bit for bit.
+
+Every aggregate, function and form of question, on hostile rows, on no rows, and with one person who has very many.
+DuckDB is also compared in test_differential.py and its neighbours, with more questions.
+"""
+
+from functools import cache
+from itertools import islice
+
+import pytest
+from by_cell import list_by_cell
+from engines_under_test import ENGINES
+from generated_questions import questions
+from hostile_clinic import list_tables, open_clinic
+from test_differential import MOST_CELLS
+from test_function_questions import QUESTIONS as OF_FUNCTIONS
+from test_row_functions import FUNCTIONS, ODD_NUMBERS, ODD_TEXTS, row, same
+
+import sfumato as sf
+from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.query.bind import bind
+from sfumato.query.parse import parse
+from sfumato.row_meanings.evaluate import evaluate
+
+LOSS = sf.PureDP(1)
+STATES = {"hostile": {}, "empty": {"people": 0}, "crowd": {"people": 3, "crowd": 400}, "no sites": {"sites": False}}
+FAST, MANY, EACH = (100, 101, 102), range(200, 240), 30
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def under_test(request):
+    with ENGINES[request.param](request) as offered:
+        yield offered
+
+
+@pytest.fixture(scope="module")
+def loaded(under_test):
+    """Engines over the states of the clinic, each loaded once."""
+    engines = {}
+
+    def load(state):
+        if state not in engines:
+            engines[state] = under_test.load(list_tables(**STATES[state]))
+        return engines[state]
+
+    yield load
+    for engine in engines.values():
+        engine.close()
+
+
+@cache
+def clinic(state):
+    return open_clinic(**STATES[state])
+
+
+@cache
+def expected(state, text):
+    """The plan of a question and the reference engine's integers; None where the question is refused or too wide."""
+    opened = clinic(state)
+    try:
+        plan = opened.curator.desk.plan(bind(parse(text), opened.curator.dataset), LOSS).plan
+    except (sf.errors.QueryError, sf.errors.InvalidParameter):
+        return None
+    if (plan.cells or 0) > MOST_CELLS:
+        return None
+    return plan, list_by_cell(ReferenceEngine(opened.held).aggregate(plan), plan)
+
+
+def compare(engine, state, texts):
+    """The questions whose integers differ, and how many were compared."""
+    wrong, compared = [], 0
+    for text in texts:
+        found = expected(state, text)
+        if found is not None:
+            plan, integers = found
+            engine.check(plan)
+            compared += 1
+            if list_by_cell(engine.aggregate(plan), plan) != integers:
+                wrong.append(text)
+    return wrong, compared
+
+
+@cache
+def generated(seed):
+    return tuple(question.text for question in islice(questions(seed), EACH))
+
+
+@pytest.mark.parametrize("seed", FAST)
+def test_generated_questions_have_the_reference_integers(loaded, seed):
+    wrong, compared = compare(loaded("hostile"), "hostile", generated(seed))
+    assert wrong == []
+    assert compared > EACH // 2
+
+
+@pytest.mark.parametrize("state", [state for state in STATES if state != "hostile"])
+def test_so_they_do_in_other_states(loaded, state):
+    """Without people; with one person who has hundreds of rows in each table; with an empty public table."""
+    wrong, compared = compare(loaded(state), state, generated(FAST[0]))
+    assert wrong == []
+    assert compared > EACH // 2
+
+
+def test_every_function_in_a_question_has_the_reference_integers(loaded):
+    wrong, compared = compare(loaded("hostile"), "hostile", [question.text for question in OF_FUNCTIONS])
+    assert wrong == []
+    assert compared == len(OF_FUNCTIONS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("seed", MANY)
+def test_many_generated_questions_have_the_reference_integers(loaded, state, seed):
+    assert compare(loaded(state), state, generated(seed))[0] == []
+
+
+ODD_ROWS = [
+    *(row(x=one, y=two) for one in ODD_NUMBERS for two in ODD_NUMBERS),
+    *(row(t=one, u=two) for one in ODD_TEXTS for two in ODD_TEXTS[:5]),
+]
+
+
+def test_every_function_has_the_same_bits(under_test):
+    """On odd numbers and texts. Days and moments are compared below."""
+    found = under_test.evaluate(ODD_ROWS, FUNCTIONS)
+    wrong = [
+        (function, given, value, wanted)
+        for given, values in zip(ODD_ROWS, found, strict=True)
+        for function, value in zip(FUNCTIONS, values, strict=True)
+        if not same(value, wanted := evaluate(function, given))
+    ]
+    assert wrong == []
+
+
+def test_a_wrong_engine_is_noticed(loaded):
+    """Negative control: the rows of another state are other integers."""
+    assert compare(loaded("empty"), "hostile", generated(FAST[0]))[0]
