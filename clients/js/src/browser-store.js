@@ -2,16 +2,21 @@
  * A device's ledger in a browser: IndexedDB with strict durability, under a Web Lock, for pages and workers.
  *
  * The lock lets one tab or worker at a time change the ledger, and a killed one leaves no lock behind. The change is
- * written only if the ledger is still the one that was read. It is on the disk before a report is returned.
+ * written only if the ledger is still the one that was read. It is on the disk, and in a second copy, before a report is
+ * returned. Every change has the next number: if the copy has a greater one, the browser dropped its database.
  *
  * localStorage is not safe: each process has its own copy of it, and writes it to disk seconds later.
  */
 
 import { mergedLedgers, readLedger } from "./ledger.js";
+import { LedgerCopy } from "./ledger-copy.js";
 import { Refused } from "./refusals.js";
 
 const TABLE = "ledger";
 const KEY = "device";
+const COUNT = "changes";
+const LOST = JSON.stringify({ format: "sfumato-device lost by the browser" }); // refused: a new ledger would forget what was spent
+const NONE = { text: null, count: -1 };
 const MOVED = JSON.stringify({ format: "sfumato-device moved to IndexedDB" }); // earlier versions refuse this text
 
 export class BrowserStore {
@@ -20,6 +25,7 @@ export class BrowserStore {
 
   constructor(name = "sfumato-device") {
     this.name = name;
+    this.copy = new LedgerCopy(name);
   }
 
   async update(change) {
@@ -27,9 +33,9 @@ export class BrowserStore {
     return locks.request(this.name, async () => {
       if (!this.#migrated) await this.#migrate();
       for (;;) {
-        const before = await this.#read();
-        const [text, result] = await change(before);
-        if (text === before || (await this.#replaced(before, text))) return result;
+        const before = await this.#latest();
+        const [text, result] = await change(before.text);
+        if (text === before.text || (await this.#replaced(before, text))) return result;
       }
     });
   }
@@ -45,8 +51,8 @@ export class BrowserStore {
     if (earlier !== null && earlier !== MOVED) {
       const old = readLedger(earlier);
       for (;;) {
-        const before = await this.#read();
-        const whole = before === null ? old : mergedLedgers(readLedger(before), old);
+        const before = await this.#latest();
+        const whole = before.text === null ? old : mergedLedgers(readLedger(before.text), old);
         if (await this.#replaced(before, JSON.stringify(whole))) break;
       }
       globalThis.localStorage.setItem(this.name, MOVED);
@@ -54,14 +60,37 @@ export class BrowserStore {
     this.#migrated = true;
   }
 
-  async #read() {
-    const transaction = await this.#transaction("readonly");
-    const found = await resultOf(transaction.objectStore(TABLE).get(KEY));
-    return found === undefined ? null : found;
+  /** The ledger, after the database or the copy was repaired from the other one. */
+  async #latest() {
+    for (;;) {
+      const [main, copy] = [await this.#read(), await this.copy.read()];
+      if (copy && copy.count > main.count) {
+        readLedger(copy.text); // a copy that cannot be read replaces nothing
+        if (await this.#stored(main, copy)) return copy;
+      } else {
+        if (main.count >= 0 && copy?.text !== main.text) await this.copy.write(main);
+        return main;
+      }
+    }
   }
 
-  /** Whether the ledger was still `before`, and is now `text`, on the disk. */
+  /** Whether the ledger was still `before`, and is now `text`: on the disk, and in the copy. */
   async #replaced(before, text) {
+    const after = { text, count: Math.max(before.count, 0) + 1 };
+    if (!(await this.#stored(before, after))) return false;
+    await this.copy.write(after);
+    return true;
+  }
+
+  async #read() {
+    const table = (await this.#transaction("readonly")).objectStore(TABLE);
+    const [text, count] = await Promise.all([resultOf(table.get(KEY)), resultOf(table.get(COUNT))]);
+    if (text === undefined) return NONE;
+    return { text, count: text === LOST ? -1 : (count ?? 0) };
+  }
+
+  /** Whether the database had `before`, and has `after` now, on the disk. */
+  async #stored(before, after) {
     const transaction = await this.#transaction("readwrite");
     if (transaction.durability !== "strict") {
       transaction.abort();
@@ -72,8 +101,10 @@ export class BrowserStore {
       const table = transaction.objectStore(TABLE);
       const current = table.get(KEY);
       current.onsuccess = () => {
-        same = (current.result ?? null) === before;
-        if (same) table.put(text, KEY);
+        same = (current.result ?? null) === before.text;
+        if (!same) return;
+        table.put(after.text, KEY);
+        table.put(after.count, COUNT);
       };
       transaction.oncomplete = () => resolve(same);
       transaction.onabort = () => reject(new Refused("device-ledger"));
@@ -109,7 +140,10 @@ function opened(name) {
       refuse();
       return;
     }
-    request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+    request.onupgradeneeded = (event) => {
+      const table = request.result.createObjectStore(TABLE);
+      if (event.dataLoss === "total") table.put(LOST, KEY); // Chromium says so when it deleted a damaged database
+    };
     request.onerror = refuse;
     request.onblocked = refuse;
     request.onsuccess = () => {

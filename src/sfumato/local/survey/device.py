@@ -35,6 +35,7 @@ SECRET_BYTES = 32
 PLACE = "SFUMATO_DEVICE"
 PURPOSE = "sfumato permanent report 1"
 _WAIT_SECONDS = 30.0
+_DURABLE = ("synchronous = EXTRA",)  # the removal of the journal, which is the commit, is on the disk as well
 _SCHEMA = """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE charges (number INTEGER PRIMARY KEY, survey TEXT NOT NULL, period INTEGER NOT NULL,
@@ -224,7 +225,7 @@ class Device:
         if not self.path.exists():
             raise _build_error("is missing")
         failure = _build_error("cannot be read or written")
-        with run_sqlite_transaction(self.path, ("synchronous = FULL",), _WAIT_SECONDS, failure) as ledger:
+        with run_sqlite_transaction(self.path, _DURABLE, _WAIT_SECONDS, failure) as ledger:
             found = ledger.execute("SELECT value FROM settings WHERE name = 'format'").fetchone()
             if found == (FIRST_FORMAT,):
                 for statement in _UPGRADE:

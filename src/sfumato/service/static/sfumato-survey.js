@@ -424,22 +424,89 @@ const isAbout = (value) =>
 return { DEFAULT_CAPS, freshLedger, readLedger, mergedLedgers, prune };
 })();
 
+// ledger-copy.js
+const ledgerCopyModule = (() => {
+/**
+ * A second copy of the device's ledger, in the origin's private file system.
+ *
+ * A browser may drop its whole IndexedDB. Chromium does so after two kills: if the first kill cuts a record of its log in
+ * two, the next session writes behind that half, and the session after it finds a corrupt log and deletes the database.
+ * Strict durability does not help. The two stores share no file, so one kill does not damage both.
+ *
+ * Closing a file replaces it as a whole: it has the old text or the new one.
+ */
+
+const { Refused } = refusalsModule;
+
+const COPY = /^([0-9]{1,15}) /;
+
+class LedgerCopy {
+  #folder;
+
+  constructor(name) {
+    this.name = `${name}.txt`;
+  }
+
+  /** `{ text, count }`, or null: there is none, or this browser has no such file system. */
+  async read() {
+    const folder = await this.#opened();
+    try {
+      const file = await (await folder?.getFileHandle(this.name))?.getFile();
+      const found = (await file?.text()) ?? "";
+      const count = COPY.exec(found)?.[1];
+      return count ? { count: Number(count), text: found.slice(count.length + 1) } : null;
+    } catch (error) {
+      if (error?.name === "NotFoundError") return null;
+      throw new Refused("device-ledger");
+    }
+  }
+
+  async write({ text, count }) {
+    const folder = await this.#opened();
+    try {
+      const file = await folder?.getFileHandle(this.name, { create: true });
+      const writing = await file?.createWritable();
+      await writing?.write(`${count} ${text}`);
+      await writing?.close();
+    } catch {
+      throw new Refused("device-ledger");
+    }
+  }
+
+  /** Null where pages cannot write such files: then IndexedDB holds the only ledger. */
+  async #opened() {
+    if (this.#folder === undefined) {
+      const isPossible = globalThis.FileSystemFileHandle?.prototype.createWritable && globalThis.navigator?.storage?.getDirectory;
+      this.#folder = isPossible ? await globalThis.navigator.storage.getDirectory().catch(() => null) : null;
+    }
+    return this.#folder;
+  }
+}
+
+return { LedgerCopy };
+})();
+
 // browser-store.js
 const browserStoreModule = (() => {
 /**
  * A device's ledger in a browser: IndexedDB with strict durability, under a Web Lock, for pages and workers.
  *
  * The lock lets one tab or worker at a time change the ledger, and a killed one leaves no lock behind. The change is
- * written only if the ledger is still the one that was read. It is on the disk before a report is returned.
+ * written only if the ledger is still the one that was read. It is on the disk, and in a second copy, before a report is
+ * returned. Every change has the next number: if the copy has a greater one, the browser dropped its database.
  *
  * localStorage is not safe: each process has its own copy of it, and writes it to disk seconds later.
  */
 
 const { mergedLedgers, readLedger } = ledgerModule;
+const { LedgerCopy } = ledgerCopyModule;
 const { Refused } = refusalsModule;
 
 const TABLE = "ledger";
 const KEY = "device";
+const COUNT = "changes";
+const LOST = JSON.stringify({ format: "sfumato-device lost by the browser" }); // refused: a new ledger would forget what was spent
+const NONE = { text: null, count: -1 };
 const MOVED = JSON.stringify({ format: "sfumato-device moved to IndexedDB" }); // earlier versions refuse this text
 
 class BrowserStore {
@@ -448,6 +515,7 @@ class BrowserStore {
 
   constructor(name = "sfumato-device") {
     this.name = name;
+    this.copy = new LedgerCopy(name);
   }
 
   async update(change) {
@@ -455,9 +523,9 @@ class BrowserStore {
     return locks.request(this.name, async () => {
       if (!this.#migrated) await this.#migrate();
       for (;;) {
-        const before = await this.#read();
-        const [text, result] = await change(before);
-        if (text === before || (await this.#replaced(before, text))) return result;
+        const before = await this.#latest();
+        const [text, result] = await change(before.text);
+        if (text === before.text || (await this.#replaced(before, text))) return result;
       }
     });
   }
@@ -473,8 +541,8 @@ class BrowserStore {
     if (earlier !== null && earlier !== MOVED) {
       const old = readLedger(earlier);
       for (;;) {
-        const before = await this.#read();
-        const whole = before === null ? old : mergedLedgers(readLedger(before), old);
+        const before = await this.#latest();
+        const whole = before.text === null ? old : mergedLedgers(readLedger(before.text), old);
         if (await this.#replaced(before, JSON.stringify(whole))) break;
       }
       globalThis.localStorage.setItem(this.name, MOVED);
@@ -482,14 +550,37 @@ class BrowserStore {
     this.#migrated = true;
   }
 
-  async #read() {
-    const transaction = await this.#transaction("readonly");
-    const found = await resultOf(transaction.objectStore(TABLE).get(KEY));
-    return found === undefined ? null : found;
+  /** The ledger, after the database or the copy was repaired from the other one. */
+  async #latest() {
+    for (;;) {
+      const [main, copy] = [await this.#read(), await this.copy.read()];
+      if (copy && copy.count > main.count) {
+        readLedger(copy.text); // a copy that cannot be read replaces nothing
+        if (await this.#stored(main, copy)) return copy;
+      } else {
+        if (main.count >= 0 && copy?.text !== main.text) await this.copy.write(main);
+        return main;
+      }
+    }
   }
 
-  /** Whether the ledger was still `before`, and is now `text`, on the disk. */
+  /** Whether the ledger was still `before`, and is now `text`: on the disk, and in the copy. */
   async #replaced(before, text) {
+    const after = { text, count: Math.max(before.count, 0) + 1 };
+    if (!(await this.#stored(before, after))) return false;
+    await this.copy.write(after);
+    return true;
+  }
+
+  async #read() {
+    const table = (await this.#transaction("readonly")).objectStore(TABLE);
+    const [text, count] = await Promise.all([resultOf(table.get(KEY)), resultOf(table.get(COUNT))]);
+    if (text === undefined) return NONE;
+    return { text, count: text === LOST ? -1 : (count ?? 0) };
+  }
+
+  /** Whether the database had `before`, and has `after` now, on the disk. */
+  async #stored(before, after) {
     const transaction = await this.#transaction("readwrite");
     if (transaction.durability !== "strict") {
       transaction.abort();
@@ -500,8 +591,10 @@ class BrowserStore {
       const table = transaction.objectStore(TABLE);
       const current = table.get(KEY);
       current.onsuccess = () => {
-        same = (current.result ?? null) === before;
-        if (same) table.put(text, KEY);
+        same = (current.result ?? null) === before.text;
+        if (!same) return;
+        table.put(after.text, KEY);
+        table.put(after.count, COUNT);
       };
       transaction.oncomplete = () => resolve(same);
       transaction.onabort = () => reject(new Refused("device-ledger"));
@@ -537,7 +630,10 @@ function opened(name) {
       refuse();
       return;
     }
-    request.onupgradeneeded = () => request.result.createObjectStore(TABLE);
+    request.onupgradeneeded = (event) => {
+      const table = request.result.createObjectStore(TABLE);
+      if (event.dataLoss === "total") table.put(LOST, KEY); // Chromium says so when it deleted a damaged database
+    };
     request.onerror = refuse;
     request.onblocked = refuse;
     request.onsuccess = () => {
