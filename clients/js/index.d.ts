@@ -37,6 +37,7 @@ export interface StoredReport {
 export interface Report extends StoredReport {
   /** What this call cost. */
   epsilon: string;
+  delta: string;
   /** Whether the report was made before. */
   repeated: boolean;
 }
@@ -121,9 +122,10 @@ export class Device {
   constructor(store: Store, options?: { clock?: () => Date; announced?: boolean });
   caps(changes?: { [Name in keyof Caps]?: string | number }): Promise<Caps>;
   spent(manifest: Manifest): Promise<Spent>;
-  left(manifest: Manifest): Promise<{ epsilon: string; price: string; delta: string; priceDelta: string }>;
-  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
-  allowDelta(manifest: Manifest): Promise<Caps>;
+  /** What is left, and what one more answer costs. `surveyDelta` is what is left of the survey's own limit on delta. */
+  left(manifest: Manifest): Promise<{ epsilon: string; price: string; delta: string; priceDelta: string; surveyDelta: string }>;
+  /** Allow the delta of one more answer to this survey only; return the delta that it may have in total. */
+  allowDelta(manifest: Manifest): Promise<string>;
   latest(manifest: Manifest): Promise<StoredReport | null>;
   where(): Promise<{ store: string; origin: string | null; persisted: boolean }>;
 }

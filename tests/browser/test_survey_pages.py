@@ -241,12 +241,14 @@ def test_a_survey_with_a_delta_needs_the_persons_permission(playwright, tmp_path
         assert "With a probability of up to δ = 0.0000999" in tab.inner_text(".lead")
         tab.get_by_role("button", name="Randomise my answer").click()
         wait_until_it_says(tab, "your caps do not allow")
-        tab.get_by_role("button", name="Allow a probability of up to δ = 0.0001 on this site").click()
+        tab.get_by_role("button", name="Allow a probability of up to δ = 0.0001 for one answer to this survey").click()
         wait_until_it_says(tab, "You can answer now")
         tab.get_by_role("button", name="Randomise my answer").click()
         tab.wait_for_selector("#made:not([hidden])")
         assert 0 <= json.loads(tab.inner_text("#line"))["report"] < manifest.table.form.count
         assert tab.locator("#allow").is_hidden()
+        assert tab.inner_text("#cost") == "Making it cost ε = 2 and δ = 0.0001 of your privacy budget on this site."
+        assert tab.inner_text("#left").startswith("One answer costs ε = 2 and δ = 0.0001.")
         tab.get_by_role("button", name="Send this report").click()
         wait_until_it_says(tab, "Your report was sent")
         server.read("/owner/publish", f"survey={manifest.id}".encode())

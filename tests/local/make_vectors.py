@@ -440,6 +440,15 @@ def word_surveys(key, asked):
     yield "words in version 1", signed(key, changed(asked, version=1))
 
 
+# of an epsilon of 4 or a little less: a loss that is written with more than 60 decimals could not be stored
+SPELLINGS = (
+    "4.", " 4", "4 ", "+4", "4E0", "4e0", "40e-1", "0.4e1", "0.4e+1", "04", ".4e1", "4_0e-1", "-4", "4e0.5", "", "e1",
+    f"3.{'9' * 60}", f"3.{'9' * 61}", f"3{'9' * 39}e-39", f"3{'9' * 39}e-99", f"39.{'9' * 59}e-1", f"39.{'9' * 60}e-1",
+    f"399.{'9' * 60}e-2", f"40.{'0' * 60}e-1", f"0.{'0' * 58}40e59", f"4{'0' * 39}e-39", f"4{'0' * 40}e-40",
+    "\u0664", "4e00", "4e0000", "4e-999", "4e999",
+)  # fmt: skip
+
+
 def delta_surveys(key, asked, pure):
     """Alterations of a survey with a delta."""
     noise = asked["mechanism"]["noise"]
@@ -452,6 +461,7 @@ def delta_surveys(key, asked, pure):
             {"steps": 8},
             {"steps": 64}, {"steps": "16"}, {"steps": True}, {"epsilon": "0"}, {"epsilon": "65"}, {"epsilon": 1},
             {"epsilon": "4.5"}, {"epsilon": "3"}, {"epsilon": "4.0"}, {"more": 1}, {"lower": "1"},
+            *({"epsilon": spelled} for spelled in SPELLINGS),
             {"noise": [noise[0] + noise[1], noise[1] // 2 + 1, *noise[2:]]},
         ]
     ):  # fmt: skip

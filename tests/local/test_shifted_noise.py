@@ -142,7 +142,8 @@ def test_descriptions_come_back_and_altered_ones_are_refused():
         {"noise": [noise[0] + 1, *noise[1:]]}, {"noise": [UNITS]}, {"noise": [*noise, 0]},
         {"noise": [str(noise[0]), *noise[1:]]},
         {"steps": 3}, {"steps": 64}, {"steps": "16"}, {"epsilon": "0"}, {"epsilon": "65"}, {"epsilon": 1}, {"more": 1},
-        {"noise": [UNITS - 2 * 8193] + [1] * 8193},
+        {"noise": [UNITS - 2 * 8193] + [1] * 8193}, *({"epsilon": spelled} for spelled in ("+1", " 1", "1.", "1E0")),
+        {"epsilon": f"0.{'9' * 61}"}, {"epsilon": f"0.{'9' * 60}e-1"},
     ):  # fmt: skip
         with pytest.raises(InvalidParameter):
             sf.local.rebuild({**document, **change})
@@ -151,6 +152,7 @@ def test_descriptions_come_back_and_altered_ones_are_refused():
         {"epsilon": 1, "delta": 1},
         {"epsilon": 1, "delta": "1e-12"},
         {"epsilon": 65, "delta": "0.1"},
+        {"epsilon": f"1.{'1' * 61}", "delta": "0.1"},
     ):
         with pytest.raises(InvalidParameter):
             sf.local.mean_randomiser("gaussian", lower=0, upper=10, **options)

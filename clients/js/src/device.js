@@ -34,10 +34,14 @@ export class Device {
 
   /** Return the person's caps, after the given changes. */
   caps(changes = {}) {
-    for (const [name, value] of Object.entries(changes)) if (name !== "delta") positive(value);
-    if ("delta" in changes) decimalOf(String(changes.delta), "survey-number");
+    for (const [name, value] of Object.entries(changes)) {
+      if (!Object.hasOwn(DEFAULT_CAPS, name)) throw new Refused("survey-number");
+      const cap = name === "delta" ? decimalOf(String(value), "survey-number") : positive(value);
+      if (name === "delta" && cap.n >= cap.d) throw new Refused("survey-number");
+    }
     return this.#ledger((ledger) => {
-      for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) ledger.caps[name] = String(changes[name]);
+      for (const [name, value] of Object.entries(changes)) ledger.caps[name] = String(value);
+      if ("delta" in changes) ledger.allowed = {}; // the new cap replaces what was allowed before
       return { ...ledger.caps };
     });
   }
@@ -60,25 +64,27 @@ export class Device {
   left(manifest) {
     return this.#ledger((ledger) => {
       const remaining = limits(ledger, manifest, this.clock()).map(([limit, already]) => add(limit, negative(already)));
-      const least = remaining.reduce((a, b) => (compare(a, b) < 0 ? a : b));
-      const delta = deltaLimits(ledger, manifest, this.clock())
-        .map(([limit, already]) => add(limit, negative(already)))
-        .reduce((a, b) => (compare(a, b) < 0 ? a : b));
+      const least = remaining.reduce(lesser);
+      const { survey, person } = deltaLeft(ledger, manifest, this.clock());
       return {
-        epsilon: least.n > 0n ? decimalText(least) : "0",
+        epsilon: textOfLeft(least),
         price: manifest.price.text,
-        delta: delta.n > 0n ? decimalText(delta) : "0",
+        delta: textOfLeft(lesser(survey, person)),
         priceDelta: manifest.priceDelta.text,
+        surveyDelta: textOfLeft(survey),
       };
     });
   }
 
-  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
+  /**
+   * Allow the delta of one more answer to this survey, and of no other one; return the delta that this survey may have
+   * in total. Only the person may decide this. A new cap (`caps({ delta })`) ends it.
+   */
   allowDelta(manifest) {
     return this.#ledger((ledger) => {
-      const wanted = add(spent(ledger, manifest.digest, this.clock()).delta, manifest.priceDelta);
-      if (compare(decimalOf(ledger.caps.delta), wanted) < 0) ledger.caps.delta = decimalText(wanted);
-      return { ...ledger.caps };
+      if (compare(manifest.priceDelta, deltaLeft(ledger, manifest, this.clock()).survey) > 0) throw new Refused("survey-lifetime-delta");
+      const wanted = add(spent(ledger, manifest.digest, this.clock()).surveyDelta, manifest.priceDelta);
+      return (ledger.allowed[manifest.digest] = decimalText(wanted));
     });
   }
 
@@ -96,20 +102,20 @@ export class Device {
         renewal: manifest.memo?.periods ?? 1,
       });
       const made = (ledger.reports[manifest.digest] ??= {});
-      if (made[period]) return { ...made[period], epsilon: "0", repeated: true };
+      if (made[period]) return { ...made[period], epsilon: "0", delta: "0", repeated: true };
       if (period < about.floor) throw new Refused("survey-past");
-      let price = manifest.price.text;
+      let [epsilon, delta] = [manifest.price.text, manifest.priceDelta.text];
       let report;
       if (manifest.memo) {
         const kept = await this.#permanent(ledger, manifest, answer, period, now);
-        if (!kept.charged) price = "0";
+        if (!kept.charged) [epsilon, delta] = ["0", "0"];
         report = manifest.memo.instantaneous ? manifest.memo.instantaneous.again(kept.report, system) : kept.report;
       } else {
         charge(ledger, manifest, period, now);
         report = manifest.permanent.draw(answer, system);
       }
       made[period] = { survey: manifest.id, period, id: toHex(system.take(16)), report, state: "made" };
-      const found = { ...made[period], epsilon: price, repeated: false };
+      const found = { ...made[period], epsilon, delta, repeated: false };
       prune(ledger, now);
       return found;
     });
@@ -163,7 +169,9 @@ export class Device {
     return this.store.update(async (text) => {
       const ledger = text === null ? freshLedger() : readLedger(text);
       const result = await change(ledger);
-      return [JSON.stringify(ledger), result];
+      const after = JSON.stringify(ledger);
+      if (after !== text) readLedger(after); // a ledger that could not be read again is not stored
+      return [after, result];
     });
   }
 }
@@ -185,20 +193,25 @@ function charge(ledger, manifest, period, now) {
   for (const [limit, already] of limits(ledger, manifest, now)) {
     if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
   }
-  for (const [limit, already] of deltaLimits(ledger, manifest, now)) {
-    if (compare(manifest.priceDelta, add(limit, negative(already))) > 0) throw new Refused("budget-delta");
-  }
+  const left = deltaLeft(ledger, manifest, now);
+  if (compare(manifest.priceDelta, left.survey) > 0) throw new Refused("survey-lifetime-delta");
+  if (compare(manifest.priceDelta, left.person) > 0) throw new Refused("budget-delta");
   const delta = manifest.priceDelta.n ? { delta: decimalText(manifest.priceDelta) } : {};
   ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price), ...delta });
 }
 
-function deltaLimits(ledger, manifest, now) {
+/** The delta that is left of the survey's own limit, and of what the person allows: for all surveys, or for this one. */
+function deltaLeft(ledger, manifest, now) {
   const so = spent(ledger, manifest.digest, now);
-  return [
-    [manifest.lifetimeDelta, so.surveyDelta],
-    [decimalOf(ledger.caps.delta), so.delta],
+  const [inAll, here] = [
+    add(decimalOf(ledger.caps.delta), negative(so.delta)),
+    add(decimalOf(ledger.allowed[manifest.digest] ?? "0"), negative(so.surveyDelta)),
   ];
+  return { survey: add(manifest.lifetimeDelta, negative(so.surveyDelta)), person: compare(inAll, here) > 0 ? inAll : here };
 }
+
+const lesser = (left, right) => (compare(left, right) < 0 ? left : right);
+const textOfLeft = (amount) => (amount.n > 0n ? decimalText(amount) : "0");
 
 function limits(ledger, manifest, now) {
   const so = spent(ledger, manifest.digest, now);

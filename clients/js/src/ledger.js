@@ -1,6 +1,6 @@
 /** The text of a device's ledger: a new one, reading, upgrading, merging and pruning. */
 
-import { decimal } from "./exact.js";
+import { compare, decimal } from "./exact.js";
 import { system, toHex } from "./randomness.js";
 import { Refused } from "./refusals.js";
 
@@ -19,7 +19,7 @@ export const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifet
 
 export function freshLedger() {
   const secret = toHex(system.take(32));
-  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {}, surveys: {} };
+  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {}, surveys: {}, allowed: {} };
 }
 
 /** A ledger that cannot be read is never replaced by a new one, which would lose the record of what was spent. */
@@ -41,7 +41,7 @@ export function readLedger(text) {
     Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
     Object.values(reports).every((made) => Object.values(made).every(isRecord)) &&
     Array.isArray(charges) &&
-    charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
+    charges.every(isCharge);
   if (!whole) throw new Refused("device-ledger");
   return format === FIRST_FORMAT ? upgraded(ledger) : checked(withDelta(ledger));
 }
@@ -51,14 +51,15 @@ function checked(ledger) {
   const states = Object.values(ledger.reports).every((made) =>
     Object.values(made).every((one) => STATES.includes(one.state)),
   );
-  if (!known || !states) throw new Refused("device-ledger");
-  return ledger;
+  const allowed = ledger.allowed ?? {};
+  if (!known || !states || !isPlain(allowed) || !Object.values(allowed).every(isAmount)) throw new Refused("device-ledger");
+  return { ...ledger, allowed };
 }
 
 /** In the first format, the application sent the reports itself: "handed". */
 function upgraded(ledger) {
   for (const made of Object.values(ledger.reports)) for (const one of Object.values(made)) one.state = "handed";
-  return { ...withDelta(ledger), surveys: {} };
+  return { ...withDelta(ledger), surveys: {}, allowed: {} };
 }
 
 /** Before the third format, no survey had a delta. */
@@ -71,17 +72,32 @@ const isDelta = (format, { delta }) => (format === FORMAT ? decimal(delta)?.n >=
 /**
  * One ledger of two: that of this store, and the one that an earlier version kept in localStorage.
  *
- * Every charge of both counts. A report or permanent report that both have is the one of this store.
+ * Every charge of both counts, and of two caps the stricter one. A report or permanent report that both have is the one
+ * of this store. Merging the same ledger again changes nothing.
  */
 export function mergedLedgers(own, earlier) {
-  const known = new Set(own.charges.map((one) => `${one.survey} ${one.period}`));
-  const charges = earlier.charges.filter((one) => !known.has(`${one.survey} ${one.period}`));
+  const idOf = (ledger, { survey, period }) => ledger.reports[survey]?.[period]?.id;
+  const isKnown = (one) => {
+    if (!own.charges.some(({ survey, period }) => survey === one.survey && period === one.period)) return false;
+    const [ours, theirs] = [idOf(own, one), idOf(earlier, one)];
+    return ours && theirs ? ours === theirs : own.secret === earlier.secret; // two reports are two charges
+  };
+  const charges = earlier.charges.filter((one) => !isKnown(one));
+  const caps = Object.fromEntries(
+    Object.entries(own.caps).map(([name, cap]) => [name, compare(decimal(cap), decimal(earlier.caps[name])) <= 0 ? cap : earlier.caps[name]]),
+  );
+  const surveys = { ...earlier.surveys, ...own.surveys };
+  for (const [digest, { floor }] of Object.entries(earlier.surveys)) {
+    surveys[digest] = { ...surveys[digest], floor: Math.max(floor, surveys[digest].floor) };
+  }
   const union = (ours, theirs) => {
     for (const [digest, entries] of Object.entries(theirs)) ours[digest] = { ...entries, ...ours[digest] };
     return ours;
   };
   return {
     ...own,
+    caps,
+    surveys,
     charges: [...charges, ...own.charges],
     permanent: union(own.permanent, earlier.permanent),
     reports: union(own.reports, earlier.reports),
@@ -110,6 +126,13 @@ export function prune(ledger, now) {
   }
 }
 
+const isAmount = (value) => decimal(value)?.n >= 0n;
+const isCharge = (value) =>
+  isPlain(value) &&
+  typeof value.survey === "string" &&
+  Number.isSafeInteger(value.day) &&
+  isAmount(value.epsilon) &&
+  (value.delta === undefined || isAmount(value.delta));
 const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const isReport = (value) => typeof value === "string" || Number.isSafeInteger(value);
 const isRecord = (value) => isPlain(value) && isReport(value.report) && typeof value.id === "string";

@@ -21,6 +21,7 @@ export function shiftedNoise(description) {
   require(noise[0] + 2 * noise.slice(1).reduce((total, units) => total + units, 0) === UNITS);
   const epsilon = decimal(description.epsilon);
   require(epsilon && epsilon.n > 0n && compare(epsilon, MOST_EPSILON) <= 0);
+  require(decimal(decimalText(epsilon))); // a ledger must be able to hold the charge: at most 60 decimals
   const units = [...noise.slice(1).reverse(), ...noise];
   const draw = (position, source) => {
     const scaled = position * steps;

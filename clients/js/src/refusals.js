@@ -63,11 +63,18 @@ const MORE = {
     "Use https, or pass the public key of the team that asks.",
   ],
   "survey-value": ["The value is not an answer to this survey.", "The survey's domain lists the possible answers."],
-  "survey-number": ["A cap must be a decimal number above zero.", "For example '0.5'."],
+  "survey-number": [
+    "A cap must be a decimal number above zero; a cap on delta is from 0 to below 1.",
+    "For example { lifetime: '0.5' }. The caps are perSurvey, perMonth, lifetime and delta.",
+  ],
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent, and no budget was spent."],
   "budget-delta": [
     "This survey's guarantee has a delta that your caps do not allow.",
     "Nothing was sent, and no budget was spent. Only you can allow a delta.",
+  ],
+  "survey-lifetime-delta": [
+    "One more answer would exceed this survey's own limit on delta.",
+    "Nothing was sent, and no budget was spent.",
   ],
   "device-missing": [
     "No place was given for the person's own ledger.",

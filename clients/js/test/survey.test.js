@@ -33,7 +33,7 @@ test("a report is charged once for its period, and repeated for free", async () 
   assert.equal(first.epsilon, survey.epsilon);
   assert.equal(first.repeated, false);
   const again = await survey.report("d", at(2));
-  assert.deepEqual({ ...again }, { ...first, epsilon: "0", repeated: true });
+  assert.deepEqual({ ...again }, { ...first, epsilon: "0", delta: "0", repeated: true });
   assert.deepEqual(await survey.device.spent(survey.manifest), {
     survey: survey.epsilon,
     month: survey.epsilon,

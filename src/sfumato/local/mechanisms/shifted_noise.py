@@ -20,6 +20,7 @@ from sfumato.local.mechanisms.table_limits import check_coin
 MOST_NOISE_STEPS = 32
 MOST_REACH = 1 << 13
 MOST_EPSILON = 64
+MOST_DECIMALS = 60  # of epsilon: every client can store the charge
 _BITS = 192
 
 
@@ -45,6 +46,8 @@ class ShiftedNoise:
             raise InvalidParameter("noise", "must have units that sum to 2**32 over both signs", "others")
         if not isinstance(self.epsilon, Decimal) or not 0 < self.epsilon <= MOST_EPSILON:
             raise InvalidParameter("epsilon", f"must be above 0 and at most {MOST_EPSILON}", "another number")
+        if Fraction(self.epsilon) * 10**MOST_DECIMALS % 1:
+            raise InvalidParameter("epsilon", f"must have at most {MOST_DECIMALS} decimals", "more", "Round it.")
 
     @property
     def reach(self) -> int:

@@ -3,11 +3,14 @@
 Part of the trusted perimeter.
 """
 
+import re
+
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.number_arguments import read_whole_number
 
 MOST_CATEGORIES = 1 << 20
+PUBLISHED_DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?(e[+-]?[0-9]{1,3})?")  # as every client reads it
 
 
 def check_categories(k: object) -> int:

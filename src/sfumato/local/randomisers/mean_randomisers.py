@@ -16,6 +16,7 @@ from sfumato.kernel.exact import round_up, write_plain
 from sfumato.local.mechanisms.coin_tables import UNITS
 from sfumato.local.mechanisms.mean_tables import Ends, Mixture, Rows, Window
 from sfumato.local.mechanisms.shifted_noise import ShiftedNoise
+from sfumato.local.mechanisms.table_limits import PUBLISHED_DECIMAL
 from sfumato.local.randomisers.gaussian_noise import find_least_gaussian
 from sfumato.local.randomisers.given_values import read_values
 from sfumato.local.randomisers.mean_values import (
@@ -285,7 +286,9 @@ def rebuild_mean(description: object) -> MeanRandomiser:
             return MeanRandomiser("hybrid", low, high, table)
         case "laplace", {"table": list(rows), **others} if not others and all(isinstance(row, list) for row in rows):
             return MeanRandomiser("laplace", low, high, Rows(tuple(tuple(row) for row in rows)))
-        case "gaussian", {"steps": steps, "noise": list(noise), "epsilon": str(epsilon), **others} if not others:
+        case "gaussian", {"steps": steps, "noise": list(noise), "epsilon": str(epsilon), **others} if (
+            not others and PUBLISHED_DECIMAL.fullmatch(epsilon)
+        ):
             point = read_positive_decimal(epsilon, "epsilon")
             return MeanRandomiser("gaussian", low, high, ShiftedNoise(steps, tuple(noise), point))
     raise InvalidParameter("description", "must be the published table of a mean", "another document")

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.local.mechanisms.kary import Kary
+from sfumato.local.mechanisms.table_limits import PUBLISHED_DECIMAL
 from sfumato.local.mechanisms.two_stage import TwoStage
 from sfumato.local.mechanisms.unary import Unary
 from sfumato.local.randomisers.category_randomisers import Randomiser
@@ -43,7 +44,6 @@ FIELDS = frozenset(
     )
 )  # fmt: skip
 DELTA_FIELDS = frozenset(("delta", "lifetime_delta"))  # of version 3
-DECIMAL = re.compile(r"-?[0-9]{1,40}(\.[0-9]{1,60})?(e[+-]?[0-9]{1,3})?")
 TIME = re.compile(r"2[01][0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 # https, or http to this machine itself, for trials
 ENDPOINT = re.compile(
@@ -372,7 +372,7 @@ def _read_whole(value: object, least: int, most: int) -> int:
 
 
 def _read_decimal(value: object) -> Decimal:
-    if type(value) is not str or not DECIMAL.fullmatch(value):
+    if type(value) is not str or not PUBLISHED_DECIMAL.fullmatch(value):
         raise build_refusal("survey-field")
     return Decimal(value)
 

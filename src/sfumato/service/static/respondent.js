@@ -137,7 +137,7 @@ function answerOf(form) {
 async function show(report) {
   find("answer").hidden = true;
   find("line").textContent = Survey.line(report);
-  const cost = report.repeated ? "This report was made before; showing it costs nothing." : costOf(report.epsilon);
+  const cost = report.repeated ? "This report was made before; showing it costs nothing." : costOf(report);
   find("cost").textContent = cost;
   const waiting = report.state === "made";
   find("made-title").textContent = waiting
@@ -150,20 +150,25 @@ async function show(report) {
   find("status").textContent = WORDS[report.state];
 }
 
-const costOf = (epsilon) => `Making it cost ε = ${costText(epsilon)} of your privacy budget on this site.`;
+function costOf({ epsilon, delta }) {
+  const also = delta === "0" ? "" : ` and δ = ${deltaText(delta)}`;
+  return `Making it cost ε = ${costText(epsilon)}${also} of your privacy budget on this site.`;
+}
 
 /** A survey with a δ needs the person's own permission: the cap on δ is 0 until the person raises it. */
 async function offerDelta() {
-  const { delta, priceDelta } = await survey.device.left(survey.manifest);
+  const { delta, priceDelta, surveyDelta } = await survey.device.left(survey.manifest);
   const button = find("allow");
-  button.hidden = find("answer").hidden || priceDelta === "0" || Number(delta) >= Number(priceDelta);
-  button.textContent = `Allow a probability of up to δ = ${deltaText(priceDelta)} on this site`;
+  const [isAllowed, isPossible] = [delta, surveyDelta].map((left) => Number(left) >= Number(priceDelta));
+  button.hidden = find("answer").hidden || priceDelta === "0" || isAllowed || !isPossible;
+  button.textContent = `Allow a probability of up to δ = ${deltaText(priceDelta)} for one answer to this survey`;
 }
 
 async function showLeft() {
   await offerDelta();
-  const { epsilon, price } = await survey.device.left(survey.manifest);
-  find("left").textContent = `One answer costs ε = ${costText(price)}. Your budget for this survey on this site: ε = ${leftText(epsilon)} is left.`;
+  const { epsilon, price, priceDelta } = await survey.device.left(survey.manifest);
+  const also = priceDelta === "0" ? "" : ` and δ = ${deltaText(priceDelta)}`;
+  find("left").textContent = `One answer costs ε = ${costText(price)}${also}. Your budget for this survey on this site: ε = ${leftText(epsilon)} is left.`;
 }
 
 /** Four decimals: costs are rounded up and what is left is rounded down. The ledger has all digits. */

@@ -250,11 +250,18 @@ const MORE = {
     "Use https, or pass the public key of the team that asks.",
   ],
   "survey-value": ["The value is not an answer to this survey.", "The survey's domain lists the possible answers."],
-  "survey-number": ["A cap must be a decimal number above zero.", "For example '0.5'."],
+  "survey-number": [
+    "A cap must be a decimal number above zero; a cap on delta is from 0 to below 1.",
+    "For example { lifetime: '0.5' }. The caps are perSurvey, perMonth, lifetime and delta.",
+  ],
   "budget-exceeded": ["This costs more epsilon than is left.", "Nothing was sent, and no budget was spent."],
   "budget-delta": [
     "This survey's guarantee has a delta that your caps do not allow.",
     "Nothing was sent, and no budget was spent. Only you can allow a delta.",
+  ],
+  "survey-lifetime-delta": [
+    "One more answer would exceed this survey's own limit on delta.",
+    "Nothing was sent, and no budget was spent.",
   ],
   "device-missing": [
     "No place was given for the person's own ledger.",
@@ -303,7 +310,7 @@ return { REFUSALS, Refused };
 const ledgerModule = (() => {
 /** The text of a device's ledger: a new one, reading, upgrading, merging and pruning. */
 
-const { decimal } = exactModule;
+const { compare, decimal } = exactModule;
 const { system, toHex } = randomnessModule;
 const { Refused } = refusalsModule;
 
@@ -322,7 +329,7 @@ const DEFAULT_CAPS = Object.freeze({ perSurvey: "4", perMonth: "8", lifetime: "3
 
 function freshLedger() {
   const secret = toHex(system.take(32));
-  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {}, surveys: {} };
+  return { format: FORMAT, secret, caps: { ...DEFAULT_CAPS }, charges: [], permanent: {}, reports: {}, surveys: {}, allowed: {} };
 }
 
 /** A ledger that cannot be read is never replaced by a new one, which would lose the record of what was spent. */
@@ -344,7 +351,7 @@ function readLedger(text) {
     Object.values(permanent).every((renewals) => Object.values(renewals).every(isReport)) &&
     Object.values(reports).every((made) => Object.values(made).every(isRecord)) &&
     Array.isArray(charges) &&
-    charges.every((one) => isPlain(one) && typeof one.survey === "string" && Number.isSafeInteger(one.day));
+    charges.every(isCharge);
   if (!whole) throw new Refused("device-ledger");
   return format === FIRST_FORMAT ? upgraded(ledger) : checked(withDelta(ledger));
 }
@@ -354,14 +361,15 @@ function checked(ledger) {
   const states = Object.values(ledger.reports).every((made) =>
     Object.values(made).every((one) => STATES.includes(one.state)),
   );
-  if (!known || !states) throw new Refused("device-ledger");
-  return ledger;
+  const allowed = ledger.allowed ?? {};
+  if (!known || !states || !isPlain(allowed) || !Object.values(allowed).every(isAmount)) throw new Refused("device-ledger");
+  return { ...ledger, allowed };
 }
 
 /** In the first format, the application sent the reports itself: "handed". */
 function upgraded(ledger) {
   for (const made of Object.values(ledger.reports)) for (const one of Object.values(made)) one.state = "handed";
-  return { ...withDelta(ledger), surveys: {} };
+  return { ...withDelta(ledger), surveys: {}, allowed: {} };
 }
 
 /** Before the third format, no survey had a delta. */
@@ -374,17 +382,32 @@ const isDelta = (format, { delta }) => (format === FORMAT ? decimal(delta)?.n >=
 /**
  * One ledger of two: that of this store, and the one that an earlier version kept in localStorage.
  *
- * Every charge of both counts. A report or permanent report that both have is the one of this store.
+ * Every charge of both counts, and of two caps the stricter one. A report or permanent report that both have is the one
+ * of this store. Merging the same ledger again changes nothing.
  */
 function mergedLedgers(own, earlier) {
-  const known = new Set(own.charges.map((one) => `${one.survey} ${one.period}`));
-  const charges = earlier.charges.filter((one) => !known.has(`${one.survey} ${one.period}`));
+  const idOf = (ledger, { survey, period }) => ledger.reports[survey]?.[period]?.id;
+  const isKnown = (one) => {
+    if (!own.charges.some(({ survey, period }) => survey === one.survey && period === one.period)) return false;
+    const [ours, theirs] = [idOf(own, one), idOf(earlier, one)];
+    return ours && theirs ? ours === theirs : own.secret === earlier.secret; // two reports are two charges
+  };
+  const charges = earlier.charges.filter((one) => !isKnown(one));
+  const caps = Object.fromEntries(
+    Object.entries(own.caps).map(([name, cap]) => [name, compare(decimal(cap), decimal(earlier.caps[name])) <= 0 ? cap : earlier.caps[name]]),
+  );
+  const surveys = { ...earlier.surveys, ...own.surveys };
+  for (const [digest, { floor }] of Object.entries(earlier.surveys)) {
+    surveys[digest] = { ...surveys[digest], floor: Math.max(floor, surveys[digest].floor) };
+  }
   const union = (ours, theirs) => {
     for (const [digest, entries] of Object.entries(theirs)) ours[digest] = { ...entries, ...ours[digest] };
     return ours;
   };
   return {
     ...own,
+    caps,
+    surveys,
     charges: [...charges, ...own.charges],
     permanent: union(own.permanent, earlier.permanent),
     reports: union(own.reports, earlier.reports),
@@ -413,6 +436,13 @@ function prune(ledger, now) {
   }
 }
 
+const isAmount = (value) => decimal(value)?.n >= 0n;
+const isCharge = (value) =>
+  isPlain(value) &&
+  typeof value.survey === "string" &&
+  Number.isSafeInteger(value.day) &&
+  isAmount(value.epsilon) &&
+  (value.delta === undefined || isAmount(value.delta));
 const isPlain = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const isReport = (value) => typeof value === "string" || Number.isSafeInteger(value);
 const isRecord = (value) => isPlain(value) && isReport(value.report) && typeof value.id === "string";
@@ -816,6 +846,7 @@ function shiftedNoise(description) {
   require(noise[0] + 2 * noise.slice(1).reduce((total, units) => total + units, 0) === UNITS);
   const epsilon = decimal(description.epsilon);
   require(epsilon && epsilon.n > 0n && compare(epsilon, MOST_EPSILON) <= 0);
+  require(decimal(decimalText(epsilon))); // a ledger must be able to hold the charge: at most 60 decimals
   const units = [...noise.slice(1).reverse(), ...noise];
   const draw = (position, source) => {
     const scaled = position * steps;
@@ -1591,10 +1622,14 @@ class Device {
 
   /** Return the person's caps, after the given changes. */
   caps(changes = {}) {
-    for (const [name, value] of Object.entries(changes)) if (name !== "delta") positive(value);
-    if ("delta" in changes) decimalOf(String(changes.delta), "survey-number");
+    for (const [name, value] of Object.entries(changes)) {
+      if (!Object.hasOwn(DEFAULT_CAPS, name)) throw new Refused("survey-number");
+      const cap = name === "delta" ? decimalOf(String(value), "survey-number") : positive(value);
+      if (name === "delta" && cap.n >= cap.d) throw new Refused("survey-number");
+    }
     return this.#ledger((ledger) => {
-      for (const name of Object.keys(DEFAULT_CAPS)) if (name in changes) ledger.caps[name] = String(changes[name]);
+      for (const [name, value] of Object.entries(changes)) ledger.caps[name] = String(value);
+      if ("delta" in changes) ledger.allowed = {}; // the new cap replaces what was allowed before
       return { ...ledger.caps };
     });
   }
@@ -1617,25 +1652,27 @@ class Device {
   left(manifest) {
     return this.#ledger((ledger) => {
       const remaining = limits(ledger, manifest, this.clock()).map(([limit, already]) => add(limit, negative(already)));
-      const least = remaining.reduce((a, b) => (compare(a, b) < 0 ? a : b));
-      const delta = deltaLimits(ledger, manifest, this.clock())
-        .map(([limit, already]) => add(limit, negative(already)))
-        .reduce((a, b) => (compare(a, b) < 0 ? a : b));
+      const least = remaining.reduce(lesser);
+      const { survey, person } = deltaLeft(ledger, manifest, this.clock());
       return {
-        epsilon: least.n > 0n ? decimalText(least) : "0",
+        epsilon: textOfLeft(least),
         price: manifest.price.text,
-        delta: delta.n > 0n ? decimalText(delta) : "0",
+        delta: textOfLeft(lesser(survey, person)),
         priceDelta: manifest.priceDelta.text,
+        surveyDelta: textOfLeft(survey),
       };
     });
   }
 
-  /** Raise the cap on delta so that one answer to this survey is allowed. Only the person may decide this. */
+  /**
+   * Allow the delta of one more answer to this survey, and of no other one; return the delta that this survey may have
+   * in total. Only the person may decide this. A new cap (`caps({ delta })`) ends it.
+   */
   allowDelta(manifest) {
     return this.#ledger((ledger) => {
-      const wanted = add(spent(ledger, manifest.digest, this.clock()).delta, manifest.priceDelta);
-      if (compare(decimalOf(ledger.caps.delta), wanted) < 0) ledger.caps.delta = decimalText(wanted);
-      return { ...ledger.caps };
+      if (compare(manifest.priceDelta, deltaLeft(ledger, manifest, this.clock()).survey) > 0) throw new Refused("survey-lifetime-delta");
+      const wanted = add(spent(ledger, manifest.digest, this.clock()).surveyDelta, manifest.priceDelta);
+      return (ledger.allowed[manifest.digest] = decimalText(wanted));
     });
   }
 
@@ -1653,20 +1690,20 @@ class Device {
         renewal: manifest.memo?.periods ?? 1,
       });
       const made = (ledger.reports[manifest.digest] ??= {});
-      if (made[period]) return { ...made[period], epsilon: "0", repeated: true };
+      if (made[period]) return { ...made[period], epsilon: "0", delta: "0", repeated: true };
       if (period < about.floor) throw new Refused("survey-past");
-      let price = manifest.price.text;
+      let [epsilon, delta] = [manifest.price.text, manifest.priceDelta.text];
       let report;
       if (manifest.memo) {
         const kept = await this.#permanent(ledger, manifest, answer, period, now);
-        if (!kept.charged) price = "0";
+        if (!kept.charged) [epsilon, delta] = ["0", "0"];
         report = manifest.memo.instantaneous ? manifest.memo.instantaneous.again(kept.report, system) : kept.report;
       } else {
         charge(ledger, manifest, period, now);
         report = manifest.permanent.draw(answer, system);
       }
       made[period] = { survey: manifest.id, period, id: toHex(system.take(16)), report, state: "made" };
-      const found = { ...made[period], epsilon: price, repeated: false };
+      const found = { ...made[period], epsilon, delta, repeated: false };
       prune(ledger, now);
       return found;
     });
@@ -1720,7 +1757,9 @@ class Device {
     return this.store.update(async (text) => {
       const ledger = text === null ? freshLedger() : readLedger(text);
       const result = await change(ledger);
-      return [JSON.stringify(ledger), result];
+      const after = JSON.stringify(ledger);
+      if (after !== text) readLedger(after); // a ledger that could not be read again is not stored
+      return [after, result];
     });
   }
 }
@@ -1742,20 +1781,25 @@ function charge(ledger, manifest, period, now) {
   for (const [limit, already] of limits(ledger, manifest, now)) {
     if (compare(manifest.price, add(limit, negative(already))) > 0) throw new Refused("budget-exceeded");
   }
-  for (const [limit, already] of deltaLimits(ledger, manifest, now)) {
-    if (compare(manifest.priceDelta, add(limit, negative(already))) > 0) throw new Refused("budget-delta");
-  }
+  const left = deltaLeft(ledger, manifest, now);
+  if (compare(manifest.priceDelta, left.survey) > 0) throw new Refused("survey-lifetime-delta");
+  if (compare(manifest.priceDelta, left.person) > 0) throw new Refused("budget-delta");
   const delta = manifest.priceDelta.n ? { delta: decimalText(manifest.priceDelta) } : {};
   ledger.charges.push({ survey: manifest.digest, period, day: dayOf(now), epsilon: decimalText(manifest.price), ...delta });
 }
 
-function deltaLimits(ledger, manifest, now) {
+/** The delta that is left of the survey's own limit, and of what the person allows: for all surveys, or for this one. */
+function deltaLeft(ledger, manifest, now) {
   const so = spent(ledger, manifest.digest, now);
-  return [
-    [manifest.lifetimeDelta, so.surveyDelta],
-    [decimalOf(ledger.caps.delta), so.delta],
+  const [inAll, here] = [
+    add(decimalOf(ledger.caps.delta), negative(so.delta)),
+    add(decimalOf(ledger.allowed[manifest.digest] ?? "0"), negative(so.surveyDelta)),
   ];
+  return { survey: add(manifest.lifetimeDelta, negative(so.surveyDelta)), person: compare(inAll, here) > 0 ? inAll : here };
 }
+
+const lesser = (left, right) => (compare(left, right) < 0 ? left : right);
+const textOfLeft = (amount) => (amount.n > 0n ? decimalText(amount) : "0");
 
 function limits(ledger, manifest, now) {
   const so = spent(ledger, manifest.digest, now);
