@@ -8,6 +8,7 @@ from sfumato.service.accounts import Accounts
 CATALOG = """
 [dataset]
 name = "clinic"
+{ledger}
 [budget]
 epsilon = "3"
 delta = "1e-6"
@@ -30,11 +31,11 @@ class Clinic:
     tokens: dict[str, str]
 
 
-def make_clinic(folder: Path, epsilon: str = "1") -> Clinic:
+def make_clinic(folder: Path, epsilon: str = "1", ledger: str = "") -> Clinic:
     folder.mkdir()
     rows = [f"{i},{20 + i % 60},{'Rome' if i % 3 else 'Oslo'},19{10 + i % 80}-05-01" for i in range(400)]
     (folder / "secret-place.csv").write_text("\n".join(["person_id,age,city,born", *rows]) + "\n")
-    (folder / "catalog.toml").write_text(CATALOG.format())
+    (folder / "catalog.toml").write_text(CATALOG.format(ledger=f'ledger = "{ledger}"' if ledger else ""))
     path = folder / ".sfumato" / "accounts.db"
     accounts = Accounts(path)
     accounts.add_user("olga", "owner", "a long password of olga")

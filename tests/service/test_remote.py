@@ -26,8 +26,10 @@ SERVE = """
 import sys
 from pathlib import Path
 from sfumato.service.run_service import serve
+from sfumato.service.service_settings import ServiceSettings
 folder, port, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-serve([folder], folder / ".sfumato" / "accounts.db", "127.0.0.1", port, workers=workers, certificate=None, key=None)
+settings = ServiceSettings((str(folder),), str(folder / ".sfumato" / "accounts.db"))
+serve(settings, "127.0.0.1", port, workers=workers, certificate=None, key=None)
 """
 
 

@@ -33,8 +33,12 @@ def ask(
     max_rows: int | None = None,
     max_groups: int | None = None,
     interval_share: Number | None = None,
+    request: str | None = None,
 ) -> Answer:
-    """Answer a question for its price. If the ledger has an answer that is as precise, it is free."""
+    """Answer a question for its price. If the ledger has an answer that is as precise, it is free.
+
+    `request` is recorded with the charge, so that a service finds the charge of a request that is sent again.
+    """
     bound = bind_question(question, desk.dataset)
     query = limit_contributions(bound.query, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
@@ -45,6 +49,7 @@ def ask(
     def write_question() -> str:
         share = None if interval_share is None else str(interval_share)
         limits: dict[str, object] = {"max_rows": max_rows, "max_groups": max_groups, "interval_share": share}
+        limits["request"] = request
         given = {name: limit for name, limit in limits.items() if limit is not None}
         return write_record("ask", record_question(bound.tree, query, margins), confidence=level, **given)
 

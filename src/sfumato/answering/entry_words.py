@@ -56,7 +56,7 @@ def describe_question(question: dict[str, Any] | None) -> str:
     wanted = [
         f"±{width:g} of {name}" for part in question["questions"] for name, width in part.get("margin", {}).items()
     ]
-    known = ("how", "questions", "confidence")
+    known = ("how", "questions", "confidence", "request")
     more = [f"{name.replace('_', ' ')} {value}" for name, value in question.items() if name not in known]
     words = "; ".join([*parts, *([f"wanted: {', '.join(wanted)}"] if wanted else []), *more])
     return words if question["how"] == "ask" else f"{question['how']}: {words}"

@@ -61,10 +61,15 @@ class Workload:
     together: tuple[Together, ...] = ()
 
     @property
+    def losses(self) -> tuple[PrivacyLoss, ...]:
+        """The losses that are charged: of each question, and of the questions that are measured together."""
+        alone = (share.loss for share in self.shares if share.loss is not None)
+        return (*alone, *(group.loss for group in self.together))
+
+    @property
     def cost(self) -> Cost:
         """The total. A question that is named twice is asked and paid once."""
-        losses: list[PrivacyLoss] = [share.loss for share in self.shares if share.loss is not None]
-        return Cost.from_loss(reduce(compose, [*losses, *(group.loss for group in self.together)]))
+        return Cost.from_loss(reduce(compose, self.losses))
 
     def __str__(self) -> str:
         lines = [f"{Cost.from_loss(share.loss)}: {share.sql}" for share in self.shares if share.loss is not None]
@@ -171,8 +176,11 @@ def _read_margins(query: Query, margin: Margin) -> dict[str, float]:
     return check_margins({name: margin for name, post in query.columns if not isinstance(post, KeyRef)})
 
 
-def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
-    """Answer all questions for one charge, in their order. Asking the same workload again is free."""
+def ask_workload(desk: Desk, workload: Workload, analyst: str, request: str | None = None) -> list[Answer]:
+    """Answer all questions for one charge, in their order. Asking the same workload again is free.
+
+    `request` is recorded with the charge: see `ask`.
+    """
     asked: dict[int, PlannedQuery] = {}
     records: list[dict[str, object]] = []
     queries: list[Query] = []
@@ -195,7 +203,8 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str) -> list[Answer]:
     certified = certify_together([*plans, *(plan for _, _, made in blocks for plan in made)])
 
     def write_questions() -> str:
-        return write_record("ask_all", *records, confidence=workload.confidence)
+        more = {} if request is None else {"request": request}
+        return write_record("ask_all", *records, confidence=workload.confidence, **more)
 
     answered = desk.answer(certified, desk.admit(analyst), write_questions)
     answers = {

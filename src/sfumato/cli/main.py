@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from sfumato.cli import (
+    account_commands,
     ask_commands,
     audit_command,
     budget_commands,
@@ -99,8 +100,8 @@ app.command(rich_help_panel="Own")(owner.add)
 app.command(rich_help_panel="Own")(pinning.check)
 app.command(rich_help_panel="Own")(pinning.prepare)
 app.command(rich_help_panel="Serve many analysts")(serve_commands.serve)
-app.add_typer(serve_commands.users, name="user", rich_help_panel="Serve many analysts")
-app.add_typer(serve_commands.grants, name="grant", rich_help_panel="Serve many analysts")
+app.add_typer(account_commands.users, name="user", rich_help_panel="Serve many analysts")
+app.add_typer(account_commands.grants, name="grant", rich_help_panel="Serve many analysts")
 app.command(rich_help_panel="Ask")(ask_commands.preview)
 app.command(rich_help_panel="Ask")(ask_commands.ask)
 app.command(rich_help_panel="Ask")(ask_commands.explain)

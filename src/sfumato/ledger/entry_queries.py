@@ -21,6 +21,7 @@ add_index("one_answer", "answer", "about", unique=True)  # also the database ref
 add_index("seen_once", "seen", "about", "analyst", unique=True)
 sa.Index("sfumato_analysts", ENTRIES.c.analyst, ENTRIES.c.number)
 
+LAST = 2**31 - 1  # above every number of an entry, also on PostgreSQL
 _NUMBER, _HASH = sa.bindparam("number", type_=sa.Integer), sa.bindparam("hash", type_=sa.Text)
 _MOST = sa.bindparam("most", type_=sa.Integer)
 _answer = ENTRIES.alias("answer")
@@ -54,6 +55,8 @@ GET_NEIGHBOURS = PreparedStatement(
 GET_OPEN_CHARGES = PreparedStatement(sa.select(*PLAIN).where(is_kind("charge"), ~_ANSWERED))
 GET_NEWEST = PreparedStatement(sa.select(*PLAIN).order_by(ENTRIES.c.number.desc()).limit(_MOST))
 GET_ALL = PreparedStatement(sa.select(*PLAIN))
+_PAGE = sa.select(*PLAIN).where(ENTRIES.c.number < _NUMBER).order_by(ENTRIES.c.number.desc()).limit(_MOST)
+GET_PAGE, GET_PAGE_OF_ANALYST = PreparedStatement(_PAGE), PreparedStatement(_PAGE.where(_BY_ANALYST))
 _NAMES = (
     sa.select(sa.func.min(ENTRIES.c.analyst).label("name")).where(ENTRIES.c.analyst > "").cte("names", recursive=True)
 )
@@ -135,9 +138,20 @@ def list_open_charges(rows: LedgerRows) -> list[Entry]:
     return [Entry.from_row(row) for row in rows.list_rows(GET_OPEN_CHARGES)]
 
 
-def list_newest(rows: LedgerRows, most: int | None) -> list[Entry]:
-    """The newest entries (None: all), oldest first."""
-    found = rows.list_rows(GET_ALL) if most is None else rows.list_rows(GET_NEWEST, most=most)
+def list_newest(rows: LedgerRows, most: int | None, analyst: str = "", before: int | None = None) -> list[Entry]:
+    """The newest entries (None: all), oldest first; of one analyst, and before a number, if these are given.
+
+    An index finds a page, so its time does not depend on how many entries there are.
+    """
+    if most is None and not analyst and before is None:
+        return [Entry.from_row(row) for row in rows.list_rows(GET_ALL)]
+    end, limit = LAST if before is None else before, LAST if most is None else most
+    if analyst:
+        found = rows.list_rows(GET_PAGE_OF_ANALYST, analyst=analyst, number=end, most=limit)
+    elif before is None:
+        found = rows.list_rows(GET_NEWEST, most=limit)
+    else:
+        found = rows.list_rows(GET_PAGE, number=end, most=limit)
     return [Entry.from_row(row) for row in found]
 
 

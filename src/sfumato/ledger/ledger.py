@@ -289,10 +289,10 @@ class Ledger:
         with self._guarded.read() as (_, head):
             return head.number, head.hash
 
-    def entries(self, newest: int | None = None) -> list[Entry]:
-        """The newest entries (all of them by default), oldest first."""
+    def entries(self, newest: int | None = None, *, analyst: str = "", before: int | None = None) -> list[Entry]:
+        """The newest entries (all by default), oldest first: of one analyst, if named, and before an entry's number."""
         with self._guarded.read() as (rows, _):
-            return list_newest(rows, newest)
+            return list_newest(rows, newest, analyst and self._find_recorded(rows, analyst), before)
 
     def entry(self, number: int) -> Entry | None:
         """The entry with this number; None if there is none."""

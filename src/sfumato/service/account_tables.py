@@ -1,4 +1,4 @@
-"""The tables of the service's accounts: users, tokens, sessions, grants, requests, answers, and the log."""
+"""The tables of the service's accounts: users, tokens, sessions, grants, requests, jobs, answers, the log."""
 
 import sqlalchemy as sa
 
@@ -31,6 +31,7 @@ GRANTS = sa.Table(
     sa.Column("epsilon", sa.Text, nullable=False),
     sa.Column("delta", sa.Text, nullable=False),
     sa.Column("per_query", sa.Text, nullable=False),  # empty: no limit on a single question
+    sa.Column("per_query_delta", sa.Text, nullable=False, server_default=""),  # empty: the delta of the whole grant
     sa.Column("expires", sa.Text, nullable=False),  # empty: never
 )
 REQUESTS = sa.Table(
@@ -41,6 +42,9 @@ REQUESTS = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),  # of the request that came with it
     sa.Column("failure", sa.Text, nullable=False),  # what a retry is told, if its charge was closed; else empty
     sa.Column("time", sa.Text, nullable=False),
+    sa.Column("since", sa.Integer, nullable=False, server_default="0"),  # the ledger's last entry at the first attempt
+    sa.Column("state", sa.Text, nullable=False, server_default=""),  # the declarations and the data at that time
+    sa.Column("answer", sa.Text, nullable=False, server_default=""),  # as JSON, once there is one: released already
 )
 LOG = sa.Table(
     "service_log",
@@ -82,4 +86,28 @@ STATE = sa.Table(
     ACCOUNTS,
     sa.Column("single", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("grants_version", sa.Integer, nullable=False),  # rises when a grant changes, so that workers notice
+    sa.Column("access_version", sa.Integer, nullable=False, server_default="1"),  # the same for users and tokens
 )
+JOBS = sa.Table(
+    "service_jobs",
+    ACCOUNTS,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("user", sa.Text, sa.ForeignKey("service_users.name"), nullable=False),
+    sa.Column("dataset", sa.Text, nullable=False),
+    sa.Column("asked", sa.Text, nullable=False),  # the request, as JSON
+    sa.Column("stage", sa.Text, nullable=False),  # waiting, running, done, failed or cancelled
+    sa.Column("outcome", sa.Text, nullable=False),  # the answers or the problem document, as JSON
+    sa.Column("key", sa.Text, nullable=False),  # its Idempotency-Key, under which it is started again
+    sa.Column("time", sa.Text, nullable=False),
+)
+
+
+def add_missing_columns(connection: sa.Connection) -> None:
+    """Bring tables of an earlier version up to date. Every new column has a default."""
+    found = sa.inspect(connection)
+    for table in ACCOUNTS.sorted_tables:
+        known = {column["name"] for column in found.get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in known:
+                written = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {written}")

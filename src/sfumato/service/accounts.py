@@ -3,12 +3,12 @@
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import sqlalchemy as sa
 
@@ -19,13 +19,25 @@ from sfumato.extras import imported
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import write_plain
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
-from sfumato.private_files import make_private, make_private_folder, write_once
-from sfumato.service.account_tables import ACCOUNTS, GRANTS, LOG, REQUESTS, SESSIONS, STATE, TOKENS, USERS
+from sfumato.private_files import locked, make_private, make_private_folder, write_once
+from sfumato.service.account_tables import (
+    ACCOUNTS,
+    GRANTS,
+    LOG,
+    SESSIONS,
+    STATE,
+    TOKENS,
+    USERS,
+    add_missing_columns,
+)
+from sfumato.service.group_commit import GroupCommit, begin_writing
 
 Role = Literal["owner", "analyst"]
+Written = TypeVar("Written")
 PREFIX = "sfm"  # so that a leaked token is recognised
 DAYS, MOST_DAYS = 90, 3650
 LEAST_LETTERS = 12  # of a password
+MOST_KNOWN = 10_000  # tokens that a worker remembers until a user or a token changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class Grant:
     epsilon: str
     delta: str = "0"
     per_query: str = ""
+    per_query_delta: str = ""
     expires: str = ""
 
     @property
@@ -75,7 +88,12 @@ class Accounts:
         self._key = key.read_bytes()
         self._engine = sa.create_engine(f"sqlite:///{path.absolute()}", hide_parameters=True)
         sa.event.listen(self._engine, "connect", _set_up)
-        ACCOUNTS.create_all(self._engine)
+        with locked(Path(f"{path}.lock")):
+            ACCOUNTS.create_all(self._engine)
+            with self.transaction() as connection:
+                add_missing_columns(connection)
+        self._group = GroupCommit(self._engine)
+        self._known: tuple[int, dict[str, tuple[User, str]]] = (0, {})
         with self.transaction() as connection:
             if connection.execute(sa.select(STATE.c.single)).first() is None:
                 connection.execute(STATE.insert().values(single=1, grants_version=1))
@@ -96,7 +114,8 @@ class Accounts:
             known = connection.execute(sa.select(USERS.c.name)).scalars().all()
             check_analysts([*known, name])  # a name that looks like another one is refused, as in the catalog
             connection.execute(USERS.insert().values(name=name, role=role, password=stored, active=True))
-            _log(connection, by, "add user", "", f"{name} ({role})")
+            _raise_version(connection)  # an owner is admitted to every dataset
+            write_line(connection, by, "add user", "", f"{name} ({role})")
         return User(name, role)
 
     def disable_user(self, name: str, *, by: str = "") -> None:
@@ -106,19 +125,26 @@ class Accounts:
             if not changed.rowcount:
                 raise _build_unknown_user(name)
             connection.execute(SESSIONS.delete().where(SESSIONS.c.user == name))
-            _log(connection, by, "disable user", "", name)
+            _raise_version(connection, access=True)
+            write_line(connection, by, "disable user", "", name)
 
     def list_users(self) -> list[dict[str, Any]]:
         """Everybody, without what they sign in with."""
         columns = (USERS.c.name, USERS.c.role, USERS.c.active)
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             return [dict(row) for row in connection.execute(sa.select(*columns).order_by(USERS.c.name)).mappings()]
+
+    def find_active(self, user: str) -> User | None:
+        """The user of this name; None if nobody with access has it."""
+        with self.reading() as connection:
+            wanted = sa.select(USERS.c.name, USERS.c.role).where(USERS.c.name == user, USERS.c.active)
+            found = connection.execute(wanted).first()
+        return None if found is None else User(*found)
 
     def require_active(self, user: str) -> None:
         """Refuse a name that nobody with access has."""
-        with self._engine.connect() as connection:
-            if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user, USERS.c.active)).first() is None:
-                raise _build_unknown_user(user)
+        if self.find_active(user) is None:
+            raise _build_unknown_user(user)
 
     def make_token(self, user: str, days: int = DAYS, label: str = "", *, by: str = "") -> str:
         """A new token of 256 random bits. It is shown once: only a keyed hash of it is stored."""
@@ -139,7 +165,7 @@ class Accounts:
                     revoked=False,
                 )
             )
-            _log(connection, by, "make token", "", f"{name} for {user}")
+            write_line(connection, by, "make token", "", f"{name} for {user}")
         return f"{PREFIX}_{name}_{secret}"
 
     def revoke_token(self, name: str, *, by: str = "") -> None:
@@ -148,12 +174,13 @@ class Accounts:
             changed = connection.execute(TOKENS.update().where(TOKENS.c.id == name).values(revoked=True))
             if not changed.rowcount:
                 raise InvalidParameter("id", "must be the id of a token", "another", "`sfumato user list` shows them.")
-            _log(connection, by, "revoke token", "", name)
+            _raise_version(connection, access=True)
+            write_line(connection, by, "revoke token", "", name)
 
     def list_tokens(self) -> list[Token]:
         """All tokens, without their secret parts."""
         columns = [TOKENS.c[part] for part in Token.__slots__]
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             return [Token(*row) for row in connection.execute(sa.select(*columns).order_by(TOKENS.c.created))]
 
     def find_user(self, token: str) -> User | None:
@@ -161,11 +188,23 @@ class Accounts:
         parts = token.split("_", 2)
         if len(parts) != 3 or parts[0] != PREFIX:
             return None
-        joined = sa.select(USERS.c.name, USERS.c.role).join_from(TOKENS, USERS, TOKENS.c.user == USERS.c.name)
-        valid = (TOKENS.c.expires > write_now(), ~TOKENS.c.revoked, USERS.c.active)
-        with self._engine.connect() as connection:
-            found = connection.execute(joined.where(TOKENS.c.digest == self.hash_secret(parts[2]), *valid)).first()
-        return None if found is None else User(*found)
+        version, digest = self._read_versions()[1], self.hash_secret(parts[2])
+        if self._known[0] != version or len(self._known[1]) >= MOST_KNOWN:
+            self._known = (version, {})
+        found = self._known[1].get(digest) or self._find_token(digest)
+        if found is None or found[1] <= write_now():
+            return None
+        self._known[1][digest] = found
+        return found[0]
+
+    def _find_token(self, digest: str) -> tuple[User, str] | None:
+        """The user of a token that was not revoked, and when it expires."""
+        columns = (USERS.c.name, USERS.c.role, TOKENS.c.expires)
+        joined = sa.select(*columns).join_from(TOKENS, USERS, TOKENS.c.user == USERS.c.name)
+        with self.reading() as connection:
+            found = connection.execute(joined.where(TOKENS.c.digest == digest, ~TOKENS.c.revoked, USERS.c.active))
+            row = found.first()
+        return None if row is None else (User(row.name, row.role), str(row.expires))
 
     def set_password(self, name: str, password: str, *, by: str = "") -> None:
         """Set somebody's password, in place of an earlier one. It ends their sessions."""
@@ -175,11 +214,11 @@ class Accounts:
             if not changed.rowcount:
                 raise _build_unknown_user(name)
             connection.execute(SESSIONS.delete().where(SESSIONS.c.user == name))
-            _log(connection, by, "set password", "", name)
+            write_line(connection, by, "set password", "", name)
 
     def check_password(self, name: str, password: str) -> User | None:
         """The user, if the password is theirs. An unknown name takes as long as a wrong password."""
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             columns = (USERS.c.name, USERS.c.role, USERS.c.password, USERS.c.active)
             found = connection.execute(sa.select(*columns).where(USERS.c.name == name)).first()
         stored = found.password if found is not None and found.password else _NOBODY
@@ -194,12 +233,16 @@ class Accounts:
         *,
         delta: Number = 0,
         per_query: Number | None = None,
+        per_query_delta: Number | None = None,
         expires: datetime | None = None,
         by: str = "",
     ) -> Grant:
         """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent."""
         limit = Budget(epsilon, delta)
         single = "" if per_query is None else write_plain(read_positive_decimal(per_query, "per_query"))
+        single_delta = "" if per_query_delta is None else write_plain(Budget(1, per_query_delta).delta)
+        if single_delta and not single:
+            raise InvalidParameter("per_query_delta", "must come with per_query", "nothing", "Give both.")
         ends = "" if expires is None else write_time(expires.astimezone(UTC))
         grant = Grant(
             user,
@@ -207,6 +250,7 @@ class Accounts:
             write_plain(read_positive_decimal(epsilon, "epsilon")),
             write_plain(limit.delta),
             single,
+            single_delta,
             ends,
         )
         with self.transaction() as connection:
@@ -216,8 +260,7 @@ class Accounts:
             connection.execute(GRANTS.delete().where(*same))
             connection.execute(GRANTS.insert().values({part: getattr(grant, part) for part in Grant.__slots__}))
             _raise_version(connection)
-            single_text = f", at most {single} for a question" if single else ""
-            _log(connection, by, "grant", dataset, f"{user}: epsilon {grant.epsilon}{single_text}")
+            write_line(connection, by, "grant", dataset, describe_grant(grant))
         return grant
 
     def remove_grant(self, user: str, dataset: str, *, by: str = "") -> None:
@@ -225,13 +268,13 @@ class Accounts:
         with self.transaction() as connection:
             connection.execute(GRANTS.delete().where(GRANTS.c.user == user, GRANTS.c.dataset == dataset))
             _raise_version(connection)
-            _log(connection, by, "remove grant", dataset, user)
+            write_line(connection, by, "remove grant", dataset, user)
 
     def list_grants(self, dataset: str | None = None) -> list[Grant]:
         """The grants of a dataset, or all."""
         wanted = sa.select(*(GRANTS.c[part] for part in Grant.__slots__)).order_by(GRANTS.c.dataset, GRANTS.c.user)
         wanted = wanted if dataset is None else wanted.where(GRANTS.c.dataset == dataset)
-        with self._engine.connect() as connection:
+        with self.reading() as connection:
             return [Grant(*row) for row in connection.execute(wanted)]
 
     def find_grant(self, user: User, dataset: str) -> Grant | None:
@@ -241,41 +284,23 @@ class Accounts:
 
     def read_version(self) -> int:
         """A number that rises whenever a grant changes."""
-        with self._engine.connect() as connection:
-            return int(connection.execute(sa.select(STATE.c.grants_version)).scalar_one())
+        return self._read_versions()[0]
 
-    def begin_request(self, user: str, key: str, digest: str) -> str:
-        """Note a request by its Idempotency-Key. Returns what a retry is told if the first attempt's charge is closed.
-
-        A key that came with another request is refused.
-        """
-        same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
-        with self.transaction() as connection:
-            found = connection.execute(sa.select(REQUESTS.c.digest, REQUESTS.c.failure).where(*same)).first()
-            if found is None:
-                new = {"user": user, "key": key, "digest": digest, "failure": "", "time": write_now()}
-                connection.execute(REQUESTS.insert().values(new))
-                return ""
-            if found.digest != digest:
-                hint = "Send a new key with a new request."
-                raise InvalidParameter("Idempotency-Key", "must belong to this request", "one of another request", hint)
-            return str(found.failure)
-
-    def fail_request(self, user: str, key: str, failure: str) -> None:
-        """Note that a request's charge was closed without an answer: a retry must not be charged again."""
-        with self.transaction() as connection:
-            same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
-            connection.execute(REQUESTS.update().where(*same).values(failure=failure))
+    def _read_versions(self) -> tuple[int, int]:
+        """The versions of the grants, and of users and tokens."""
+        with self.reading() as connection:
+            found = connection.execute(sa.select(STATE.c.grants_version, STATE.c.access_version)).one()
+        return int(found[0]), int(found[1])
 
     def log(self, user: str, action: str, dataset: str = "", detail: str = "") -> None:
         """Write down who did what. Never a password, a token or a value from the data."""
-        with self.transaction() as connection:
-            _log(connection, user, action, dataset, detail)
+        self.write(lambda connection: write_line(connection, user, action, dataset, detail))
 
-    def list_log(self, most: int = 1000) -> list[Mapping[str, Any]]:
-        """The newest lines of the log, newest first."""
+    def list_log(self, most: int = 1000, before: int | None = None) -> list[Mapping[str, Any]]:
+        """The newest lines of the log (before a number, if it is given), newest first."""
         wanted = sa.select(LOG).order_by(LOG.c.number.desc()).limit(most)
-        with self._engine.connect() as connection:
+        wanted = wanted if before is None else wanted.where(LOG.c.number < before)
+        with self.reading() as connection:
             return [dict(row) for row in connection.execute(wanted).mappings()]
 
     def hash_secret(self, secret: str) -> str:
@@ -284,14 +309,34 @@ class Accounts:
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
-        """A connection to the accounts. What it writes is durable when the block ends."""
+        """A connection to the accounts that excludes other writers. What it writes is durable when the block ends."""
         with self._engine.begin() as connection:
+            begin_writing(connection)
             yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection to the accounts that writes nothing."""
+        with self._engine.connect() as connection:
+            yield connection
+
+    def write(self, work: Callable[[sa.Connection], Written]) -> Written:
+        """Do some work in a transaction that it may share with others. It is durable when this returns."""
+        return self._group.run(work)
 
 
 def make_secret() -> str:
     """A secret of 256 random bits, in letters that an address may hold."""
     return urlsafe_b64encode(SYSTEM.take(32).tobytes()).decode().rstrip("=")
+
+
+def describe_grant(grant: Grant) -> str:
+    """A grant in one line."""
+    single_delta = f", delta {grant.per_query_delta}" if grant.per_query_delta else ""
+    single = f", at most epsilon {grant.per_query}{single_delta} for a question" if grant.per_query else ""
+    delta = f", delta {grant.delta}" if grant.delta != "0" else ""
+    ends = f", until {grant.expires}" if grant.expires else ""
+    return f"{grant.user}: epsilon {grant.epsilon}{delta}{single}{ends}"
 
 
 def require_owner(user: User) -> None:
@@ -310,13 +355,16 @@ def write_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _log(connection: sa.Connection, user: str, action: str, dataset: str, detail: str) -> None:
+def write_line(connection: sa.Connection, user: str, action: str, dataset: str = "", detail: str = "") -> None:
+    """Write a line of the log in a transaction. Never a password, a token or a value from the data."""
     line = {"time": write_now(), "user": user, "action": action, "dataset": dataset, "detail": detail}
     connection.execute(LOG.insert().values(line))
 
 
-def _raise_version(connection: sa.Connection) -> None:
-    connection.execute(STATE.update().values(grants_version=STATE.c.grants_version + 1))
+def _raise_version(connection: sa.Connection, *, access: bool = False) -> None:
+    """Tell all workers that grants have changed; or, with `access`, users or tokens."""
+    version = STATE.c.access_version if access else STATE.c.grants_version
+    connection.execute(STATE.update().values({version: version + 1}))
 
 
 def _build_unknown_user(name: str) -> InvalidParameter:

@@ -1,7 +1,7 @@
-"""Questions that arrive over HTTP: their form, the limits of a grant, and the forms of an answer."""
+"""Questions that arrive over HTTP: their form, and the forms of an answer."""
 
 import io
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,20 +9,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from sfumato.answering.preview import Preview
 from sfumato.answers.answer import Answer
 from sfumato.curator import Curator
-from sfumato.errors import PermissionDenied
-from sfumato.number_arguments import read_positive_decimal
 from sfumato.query.tokens import MOST_LETTERS
-from sfumato.service.accounts import Accounts, Grant, User
+from sfumato.service.accounts import User
 
 ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
+MOST_QUESTIONS = 100  # of a workload
 Amount = Annotated[str | float | int | None, Field(description="An exact decimal. A text keeps every digit.")]
+Sql = Annotated[str, Field(max_length=MOST_LETTERS, examples=["SELECT COUNT(*) AS n FROM people"])]
+Numbers = Annotated[dict[str, float], Field(max_length=1000)]
 
 
 class Asked(BaseModel):
     """A question and its price."""
 
     model_config = ConfigDict(extra="forbid")
-    sql: str = Field(max_length=MOST_LETTERS, examples=["SELECT COUNT(*) AS n FROM people"])
+    sql: Sql
     epsilon: Amount = None
     rho: Amount = None
     delta: Amount = None
@@ -32,13 +33,39 @@ class Asked(BaseModel):
 class Question(Asked):
     """A question to be answered. `margin` asks for the smallest epsilon that gives these margins."""
 
-    margin: dict[str, float] | None = None
+    kind: Literal["question"] = "question"
+    margin: Numbers | None = None
 
 
 class PreviewQuestion(Asked):
     """A question to be previewed. `assume`: the number of rows, for margins that depend on it."""
 
-    assume: dict[str, float] | None = None
+    assume: Numbers | None = None
+
+
+class WantedMargin(BaseModel):
+    """A question of a workload. With a margin for each, the smallest loss for all of them is planned."""
+
+    model_config = ConfigDict(extra="forbid")
+    sql: Sql
+    margin: float | Numbers | None = None
+
+
+class WorkloadQuestion(BaseModel):
+    """Several questions that are asked for one charge: all are paid, or none."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["workload"] = "workload"
+    questions: Annotated[list[WantedMargin], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    epsilon: Amount = None
+    rho: Amount = None
+    confidence: str | float = "0.95"
+
+    def write_wanted(self) -> Any:  # noqa: ANN401 - texts, or texts with margins
+        """The questions as `plan` takes them."""
+        if self.epsilon is None and self.rho is None:
+            return [(one.sql, one.margin) for one in self.questions]
+        return [one.sql if one.margin is None else (one.sql, one.margin) for one in self.questions]
 
 
 def preview_question(curator: Curator, asked: Asked, user: User) -> Preview:
@@ -47,31 +74,6 @@ def preview_question(curator: Curator, asked: Asked, user: User) -> Preview:
         asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, confidence=asked.confidence, analyst=user.name,
         assume=asked.assume if isinstance(asked, PreviewQuestion) else None,
     )  # fmt: skip
-
-
-def ask_question(accounts: Accounts, curator: Curator, grant: Grant | None, asked: Question, user: User) -> Answer:
-    """Answer a question within the reader's grant, and write it down in the log."""
-    _check_single_limit(curator, grant, asked, user)
-    answer = curator.ask(
-        asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, margin=asked.margin, confidence=asked.confidence,
-        analyst=user.name,
-    )  # fmt: skip
-    accounts.log(user.name, "ask", curator.dataset.name, f"entry {answer.entry}, cost {answer.cost}")
-    return answer
-
-
-def _check_single_limit(curator: Curator, grant: Grant | None, asked: Question, user: User) -> None:
-    """Refuse a question above the limit for a single question, before anything is charged."""
-    if grant is None or not grant.per_query:
-        return
-    most = read_positive_decimal(grant.per_query, "per_query")
-    hint = f"Ask with epsilon={grant.per_query} or less."
-    if asked.margin is not None:
-        message = "With a limit for each question, ask with an epsilon instead of a margin."
-        raise PermissionDenied("per-query-limit", message, hint)
-    loss = preview_question(curator, asked, user).cost.epsilon
-    if loss is None or loss > most:
-        raise PermissionDenied("per-query-limit", f"A single question may cost at most {grant.per_query}.", hint)
 
 
 def write_arrow(answer: Answer) -> Response:

@@ -29,16 +29,31 @@ def find_session(request: Request) -> Session | None:
 def find_caller(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> User:
     """Whose token or session came with the request. A session that changes something must send its CSRF token."""
     if credentials is not None:
-        user: User | None = request.app.state.accounts.find_user(credentials.credentials)
-        if user is None:
-            raise NotSignedIn
-        return user
+        return _find_by_token(request, credentials.credentials)
     session = find_session(request)
     if session is None:
         raise NotSignedIn
     if request.method not in READING:
         check_csrf(session, request.headers.get(CSRF_HEADER, ""))
     return session.user
+
+
+def find_any_caller(request: Request) -> User:
+    """Whose token or session came with a request that reads something."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return _find_by_token(request, token)
+    session = find_session(request)
+    if session is None:
+        raise NotSignedIn
+    return session.user
+
+
+def _find_by_token(request: Request, token: str) -> User:
+    user: User | None = request.app.state.accounts.find_user(token)
+    if user is None:
+        raise NotSignedIn
+    return user
 
 
 def check_csrf(session: Session, sent: str) -> None:

@@ -202,10 +202,10 @@ def write_python(saved: SavedAnswer) -> str:
            f"answer = {saved.dataset}.ask({quoted}, {price})"  # fmt: skip
 
 
-def list_entries(curator: Curator, user: User) -> list[dict[str, Any]]:
-    """The newest entries of the ledger: all for an owner, their own for an analyst."""
-    entries = curator.ledger().entries(None if user.role != "owner" else MOST_ENTRIES)
-    shown = [entry for entry in entries if user.role == "owner" or entry.analyst == user.name][-MOST_ENTRIES:]
+def list_entries(curator: Curator, user: User, before: int | None = None) -> list[dict[str, Any]]:
+    """A page of the ledger, newest entries first: of everybody for an owner, their own for an analyst."""
+    own = "" if user.role == "owner" else user.name
+    shown = curator.ledger().entries(MOST_ENTRIES, analyst=own, before=before)
     return [
         {
             "number": entry.number, "time": show_time(entry.time), "analyst": entry.analyst, "kind": entry.kind,

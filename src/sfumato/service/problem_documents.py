@@ -18,7 +18,10 @@ TITLES = {
     401: "Sign in first",
     403: "Not allowed",
     404: "Not found",
-    409: "The budget is not enough",
+    405: "Not allowed here",
+    408: "The request did not arrive in time",
+    409: "The budget is not enough, or an earlier attempt is running",
+    411: "The request's length is missing",
     413: "The request is too large",
     422: "The question cannot be answered in this form",
     429: "Too many requests",
@@ -37,10 +40,13 @@ STATUSES: tuple[tuple[type[SfumatoError], int], ...] = (
 )
 
 
+CODES = {"no-grant": 404, "no-job": 404, "no-survey": 404, "request-running": 409, "cancelled": 409}
+
+
 def choose_status(error: SfumatoError) -> int:
     """The HTTP status of an error."""
-    if error.code == "no-grant":
-        return 404
+    if error.code in CODES:
+        return CODES[error.code]
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 

@@ -1,24 +1,23 @@
 """Run the service: one process, or several workers that share the ledgers and the accounts."""
 
-import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from fastapi import FastAPI
 
 from sfumato.extras import imported
-from sfumato.service.api import make_app
+from sfumato.service.api import make_service_app
+from sfumato.service.metrics import clear_metrics
+from sfumato.service.service_settings import VARIABLE, ServiceSettings, read_service_settings
 
-SETTINGS = "SFUMATO_SERVICE"  # the environment variable in which workers find what they serve
-QUIET = {"version": 1, "disable_existing_loggers": False}  # no access log: addresses and paths are nobody's business
 
-
-def serve(folders: Sequence[Path], accounts: Path, host: str, port: int, *, workers: int, certificate: Path | None,
-          key: Path | None) -> None:  # fmt: skip
-    """Serve until it is stopped."""
+def serve(
+    settings: ServiceSettings, host: str, port: int, *, workers: int, certificate: Path | None, key: Path | None
+) -> None:
+    """Serve until it is stopped. There is no access log: who asked what is in the log of the accounts."""
     uvicorn = imported("uvicorn", "serve")
-    os.environ[SETTINGS] = json.dumps({"folders": [str(one.absolute()) for one in folders], "accounts": str(accounts)})
+    os.environ[VARIABLE] = settings.to_json()
+    clear_metrics(Path(f"{settings.accounts}.metrics"))
     uvicorn.run(
         "sfumato.service.run_service:make_worker_app",
         factory=True,
@@ -36,5 +35,4 @@ def serve(folders: Sequence[Path], accounts: Path, host: str, port: int, *, work
 
 def make_worker_app() -> FastAPI:
     """The application of one worker, from the settings that `serve` left in the environment."""
-    settings = json.loads(os.environ[SETTINGS])
-    return make_app([Path(folder) for folder in settings["folders"]], Path(settings["accounts"]))
+    return make_service_app(read_service_settings())

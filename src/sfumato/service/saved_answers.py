@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sfumato.answers.answer import Answer
 from sfumato.errors import PermissionDenied
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.remote.answer_wire import read_answer_wire, write_answer_wire
+from sfumato.remote.answer_wire import read_answer_wire
 from sfumato.service.account_tables import ANSWERS
 from sfumato.service.accounts import Accounts, User, write_now
 
@@ -34,19 +34,18 @@ class SavedAnswer:
         return read_answer_wire(self.wire)
 
 
-def save_answer(accounts: Accounts, user: User, dataset: str, asked: Mapping[str, Any], answer: Answer) -> str:
+def save_answer(accounts: Accounts, user: User, dataset: str, asked: Mapping[str, Any], wire: Mapping[str, Any]) -> str:
     """Keep an answer, and return the id of its address."""
     made = SYSTEM.take(12).tobytes().hex()
     row = {"id": made, "user": user.name, "dataset": dataset, "asked": json.dumps(dict(asked)),
-           "answer": json.dumps(write_answer_wire(answer)), "time": write_now()}  # fmt: skip
-    with accounts.transaction() as connection:
-        connection.execute(ANSWERS.insert().values(row))
+           "answer": json.dumps(wire), "time": write_now()}  # fmt: skip
+    accounts.write(lambda connection: connection.execute(ANSWERS.insert().values(row)))
     return made
 
 
 def find_answer(accounts: Accounts, user: User, name: str) -> SavedAnswer:
     """A saved answer. An analyst sees their own; an owner sees all."""
-    with accounts.transaction() as connection:
+    with accounts.reading() as connection:
         row = connection.execute(sa.select(ANSWERS).where(ANSWERS.c.id == name)).first()
     if row is None or (user.role != "owner" and row.user != user.name):
         raise UNKNOWN
@@ -57,7 +56,7 @@ def list_answers(accounts: Accounts, user: User, dataset: str) -> list[SavedAnsw
     """Somebody's own answers of a dataset, newest first."""
     own = (ANSWERS.c.user == user.name, ANSWERS.c.dataset == dataset)
     wanted = sa.select(ANSWERS).where(*own).order_by(ANSWERS.c.time.desc(), ANSWERS.c.id).limit(MOST_LISTED)
-    with accounts.transaction() as connection:
+    with accounts.reading() as connection:
         return [_read(row) for row in connection.execute(wanted)]
 
 

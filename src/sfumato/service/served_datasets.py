@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import load_catalog
 from sfumato.curator import Curator
 from sfumato.errors import CatalogError, PermissionDenied
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts, Grant, User
+from sfumato.service.grant_limits import make_grant_budget
 
 NO_ACCESS = PermissionDenied(
     "no-grant", "There is no dataset of this name that you may ask.", "Ask its owner for a grant."
@@ -73,6 +73,14 @@ class ServedDatasets:
         finally:
             self._give_back(served)
 
+    def interrupt(self, name: str, thread: int) -> None:
+        """Stop what a thread measures on a dataset, if the engine can be stopped."""
+        with self._lock:
+            served = self._open.get(name)
+        stop = None if served is None else getattr(served.curator.engine, "interrupt", None)
+        if stop is not None:
+            stop(thread)
+
     def close(self) -> None:
         """Close all datasets."""
         with self._lock:
@@ -108,10 +116,5 @@ class ServedDatasets:
         whole = declared.budget
         limits |= {owner: whole for owner in owners if owner not in limits}  # the population's own budget is the limit
         for grant in self.accounts.list_grants(name):
-            if whole.accounting == "basic":
-                limits[grant.user] = Budget(grant.epsilon, grant.delta)
-            else:
-                limits[grant.user] = Budget(
-                    grant.epsilon, whole.delta if grant.delta == "0" else grant.delta, whole.accounting
-                )
+            limits[grant.user] = make_grant_budget(grant.epsilon, grant.delta, whole)
         return open_folder(folder, analysts=limits)

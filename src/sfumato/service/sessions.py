@@ -75,7 +75,7 @@ class Sessions:
         columns = sa.select(USERS.c.name, USERS.c.role).join_from(SESSIONS, USERS, SESSIONS.c.user == USERS.c.name)
         digest = self._accounts.hash_secret(secret)
         valid = (SESSIONS.c.digest == digest, SESSIONS.c.kind == "session", SESSIONS.c.expires > write_now())
-        with self._accounts.transaction() as connection:
+        with self._accounts.reading() as connection:
             found = connection.execute(columns.where(*valid, USERS.c.active)).first()
         return None if found is None else Session(User(*found), self._accounts.hash_secret(f"csrf {secret}"))
 

@@ -3,7 +3,6 @@
 They are rendered here, so that they work without scripts. A script adds the live preview and the editor's colours.
 """
 
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +22,11 @@ from sfumato.service.accounts import Accounts, User, require_owner
 from sfumato.service.api_questions import (
     PreviewQuestion,
     Question,
-    ask_question,
     preview_question,
     write_arrow,
     write_csv,
 )
+from sfumato.service.asking import Asking
 from sfumato.service.callers import COOKIE, NotSignedIn, check_csrf, find_session
 from sfumato.service.page_views import (
     count_more,
@@ -48,33 +47,17 @@ from sfumato.service.sessions import Session, Sessions
 PAGES, STATIC = Path(__file__).with_name("pages"), Path(__file__).with_name("static")
 MOST_FORM_BYTES = 1 << 18
 EPSILON = "0.1"  # what a new question costs, until the reader changes it
-SECURITY = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Referrer-Policy": "same-origin",  # with no-referrer, a browser hides where our own forms come from
-    "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
-}
 Form = dict[str, str]
 
 
-def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets) -> None:
+def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets, asking: Asking) -> None:
     """Add the pages to the service."""
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     _add_sign_in(app, sessions)
     _add_datasets(app, accounts, served)
-    _add_asking(app, accounts, served)
+    _add_asking(app, accounts, served, asking)
     _add_answers(app, accounts)
     _add_grants(app, accounts, served)
-
-    @app.middleware("http")
-    async def send_security_headers(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-        answer = await call_next(request)
-        for name, value in SECURITY.items():
-            answer.headers.setdefault(name, value)
-        return answer
 
 
 @lru_cache
@@ -222,7 +205,7 @@ def _show_dataset(
         )  # fmt: skip
 
 
-def _add_asking(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> None:
+def _add_asking(app: FastAPI, accounts: Accounts, served: ServedDatasets, asking: Asking) -> None:
     @app.get("/datasets/{name}/ask", include_in_schema=False)
     def show_editor(request: Request, name: str, sql: str = "", epsilon: str = EPSILON) -> Response:
         session = _require_session(request)
@@ -233,7 +216,7 @@ def _add_asking(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> Non
     @app.post("/datasets/{name}/ask", include_in_schema=False)
     async def ask(request: Request, name: str) -> Response:
         session, form = await _read_own_form(request)
-        return await run_in_threadpool(_answer_form, accounts, served, session, name, form)
+        return await run_in_threadpool(_answer_form, accounts, served, asking, session, name, form)
 
     @app.post("/datasets/{name}/ask:preview", include_in_schema=False)
     async def preview(request: Request, name: str) -> Response:
@@ -254,17 +237,18 @@ def _read_preview(form: Form) -> PreviewQuestion:
     return PreviewQuestion(sql=asked.sql, epsilon=asked.epsilon, assume=assumed)
 
 
-def _answer_form(accounts: Accounts, served: ServedDatasets, session: Session, name: str, form: Form) -> Response:
+def _answer_form(  # noqa: PLR0917 - one caller
+    accounts: Accounts, served: ServedDatasets, asking: Asking, session: Session, name: str, form: Form
+) -> Response:
     if form.get("action") == "preview":
         return _show_editor(served, session, name, form)
     try:
         asked = _read_question(form)
-        with served.using(name, session.user) as (curator, grant):
-            answer = ask_question(accounts, curator, grant, asked, session.user)
+        (wire,) = asking.answer(name, asked, session.user)
     except SfumatoError as error:
         return _show_editor(served, session, name, form, error)
     kept = {"sql": asked.sql, "epsilon": str(asked.epsilon)}
-    return RedirectResponse(f"/answers/{save_answer(accounts, session.user, name, kept, answer)}", 303)
+    return RedirectResponse(f"/answers/{save_answer(accounts, session.user, name, kept, wire)}", 303)
 
 
 def _preview_form(served: ServedDatasets, session: Session, name: str, form: Form) -> HTMLResponse:

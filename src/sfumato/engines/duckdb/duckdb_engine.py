@@ -1,5 +1,6 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,7 @@ class DuckDBEngine:
         self._queries = PlanQueries(self.tables, tables, DUCKDB)
         self._empty = EmptyTables(self.tables)
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
+        self._busy: dict[int, duckdb.DuckDBPyConnection] = {}  # by the thread that uses it
 
     @classmethod
     def of_data(cls, table: Table, data: object, loading: Loading = AS_USUAL) -> "DuckDBEngine":
@@ -113,12 +115,19 @@ class DuckDBEngine:
         """Measure. Every failure has one constant text: what failed may depend on the data."""
         measured = None
         with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            cursor = self._take_cursor()
+            cursor = self._busy[threading.get_ident()] = self._take_cursor()
             measured = self._measure(plan, cursor)
             self._cursors.append(cursor)  # one that failed is not used again
+        self._busy.pop(threading.get_ident(), None)
         if measured is None:
             raise EngineFailed
         return measured
+
+    def interrupt(self, thread: int) -> None:
+        """Stop what a thread measures. It fails as any other failure does, and its charge can be resumed."""
+        cursor = self._busy.get(thread)
+        if cursor is not None:
+            cursor.interrupt()
 
     def _take_cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection to the snapshot that no other thread uses."""

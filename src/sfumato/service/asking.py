@@ -1,0 +1,103 @@
+"""One request for answers: within the reader's grant, paid once however often it is sent, and written down."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from hashlib import sha256
+from typing import Any
+
+from sfumato.answering.ask import ask
+from sfumato.answering.workload import Workload, ask_workload, plan_workload
+from sfumato.answers.answer import Answer, Cost
+from sfumato.catalog.catalog_file import write_public_catalog
+from sfumato.curator import Curator
+from sfumato.errors import LedgerError, PermissionDenied
+from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.plan import LOWERING_VERSION
+from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss
+from sfumato.remote.answer_wire import write_answer_wire
+from sfumato.service.accounts import Accounts, Grant, User
+from sfumato.service.api_questions import Question, WorkloadQuestion, preview_question
+from sfumato.service.grant_limits import check_single_limit
+from sfumato.service.idempotent_requests import CLOSED, Attempt, IdempotentRequests, find_marked
+from sfumato.service.served_datasets import ServedDatasets
+
+NEW_KEY = "Send a new key to ask again. It is a new charge."
+Asked = Question | WorkloadQuestion
+Wire = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Answers the requests of a service."""
+
+    accounts: Accounts
+    served: ServedDatasets
+    requests: IdempotentRequests
+
+    def answer(self, name: str, asked: Asked, user: User, key: str | None = None) -> Wire:
+        """The answers to a request, as the API sends them. The same key never pays twice."""
+        with self.served.using(name, user) as (curator, grant), curator.at_desk():
+            if key is None:
+                return self._keep(None, user, name, _ask(curator, grant, asked, user, None))
+            state = describe_state(curator)
+            request = f"{name}\n{asked.model_dump_json()}"
+            last = curator.ledger().head()[0]
+            with self.requests.attempt(user.name, key, request, last, state) as attempt:
+                if attempt.answer is not None:
+                    found: Wire = attempt.answer
+                    return found
+                self._refuse_second_charge(curator, attempt, state)
+                return self._keep(attempt, user, name, _ask(curator, grant, asked, user, attempt.mark))
+
+    def _refuse_second_charge(self, curator: Curator, attempt: Attempt, state: str) -> None:
+        """Refuse a retry whose first charge is closed, or is about other data. An open charge is resumed."""
+        failure = attempt.failure
+        if not failure and not attempt.first:
+            charge = find_marked(curator.ledger(), attempt)
+            if charge is not None and charge.closed:
+                failure = "The answer of an earlier attempt could not be made, and its charge is closed."
+            elif charge is not None and attempt.state != state:
+                failure = "An earlier attempt was charged, and the data or the catalog has changed since."
+            if failure:
+                self.requests.fail(attempt, failure)
+        if failure:
+            raise LedgerError(CLOSED, failure, NEW_KEY)
+
+    def _keep(self, attempt: Attempt | None, user: User, name: str, answers: Sequence[Answer]) -> Wire:
+        wires = [write_answer_wire(answer) for answer in answers]
+        detail = "; ".join(f"entry {answer.entry}, cost {answer.cost}" for answer in answers)
+        self.requests.finish(attempt, user.name, name, detail, wires)
+        return wires
+
+
+def describe_state(curator: Curator) -> str:
+    """What a plan follows from, besides the question: the declarations, the data versions, and how plans are run."""
+    declared = write_public_catalog(curator.dataset)
+    return sha256(f"{LOWERING_VERSION}\n{sorted(curator.versions.items())}\n{declared}".encode()).hexdigest()
+
+
+def price_workload(workload: Workload, budget: PrivacyLoss) -> Cost:
+    """What a workload takes of a budget."""
+    counted = reduce(add_losses, (convert_loss(loss, budget) for loss in workload.losses), make_zero_loss(budget))
+    return Cost.from_loss(counted)
+
+
+def _ask(curator: Curator, grant: Grant | None, asked: Asked, user: User, mark: str | None) -> list[Answer]:
+    if isinstance(asked, WorkloadQuestion):
+        with curator.at_desk() as desk:
+            workload = plan_workload(desk, asked.write_wanted(), asked.confidence, asked.epsilon, asked.rho)
+            if grant is not None and grant.per_query:  # all of it is one charge
+                check_single_limit(curator.dataset.budget, grant, price_workload(workload, curator.dataset.budget.loss))
+            return ask_workload(desk, workload, user.name, mark)
+    if grant is not None and grant.per_query:
+        if asked.margin is not None:
+            hint = "Choose an epsilon; the preview shows its margins."
+            raise PermissionDenied("per-query-limit", "With a limit for each question, ask with an epsilon.", hint)
+        check_single_limit(curator.dataset.budget, grant, preview_question(curator, asked, user).cost)
+    with curator.at_desk() as desk:
+        answer = ask(
+            desk, asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, margin=asked.margin,
+            confidence=asked.confidence, analyst=user.name, request=mark,
+        )  # fmt: skip
+    return [answer]

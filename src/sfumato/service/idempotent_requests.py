@@ -1,0 +1,164 @@
+"""Requests with an Idempotency-Key: a retry never pays twice.
+
+Every attempt of a request holds the lock of its key, so that two attempts never run at the same time, in any worker. A
+process that is killed loses its locks. The charge of a request carries the request's mark, in the same entry of the
+ledger. So the next attempt knows what became of the one before: it was not charged, or its charge is open and is
+resumed, or it is answered, or it was closed without an answer. Only in the first case may something be charged.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.errors import InvalidParameter, SfumatoError
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.stored_answers import VOID_HASH
+from sfumato.service.account_tables import REQUESTS
+from sfumato.service.accounts import Accounts, write_line, write_now
+
+PAGE = 200  # entries of the ledger that are read at a time
+CLOSED = "charge-closed"
+
+
+class StillRunning(SfumatoError):
+    """An earlier attempt of the same request has not ended."""
+
+    def __init__(self) -> None:
+        hint = "Send it again in a moment. It is not charged twice."
+        super().__init__("request-running", "An earlier attempt of this request is still running.", hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of a request. `answer` or `failure` is set if an earlier attempt has ended."""
+
+    user: str
+    key: str
+    mark: str  # what its charge carries in the ledger
+    since: int  # the ledger's last entry when the first attempt began
+    state: str  # the declarations and the data at that time
+    first: bool
+    answer: Any = None
+    failure: str = ""
+
+
+class IdempotentRequests:
+    """The requests of a service by user and key, shared by its workers."""
+
+    def __init__(self, accounts: Accounts, locks: Path) -> None:
+        self._accounts = accounts
+        self._locks = locks
+        self._running: set[int] = set()  # by threads of this process
+        self._guard = threading.Lock()
+
+    @contextmanager
+    def attempt(self, user: str, key: str, request: str, last_entry: int, state: str) -> Iterator[Attempt]:
+        """Begin an attempt of a request, or read what an earlier one ended with.
+
+        A key that came with another request is refused. So is an attempt while another one runs.
+        """
+        digest, mark = sha256(request.encode()).hexdigest(), sha256(f"{user}\n{key}".encode()).hexdigest()[:32]
+        with self._hold(int(mark[:15], 16)):
+            new = {"user": user, "key": key, "digest": digest, "failure": "", "time": write_now(),
+                   "since": last_entry, "state": state, "answer": ""}  # fmt: skip
+            same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
+
+            def begin(connection: sa.Connection) -> sa.Row[Any] | None:
+                found = connection.execute(sa.select(REQUESTS).where(*same)).first()
+                if found is None:
+                    connection.execute(REQUESTS.insert().values(new))
+                return found
+
+            found = self._accounts.write(begin)
+            if found is None:
+                yield Attempt(user, key, mark, last_entry, state, True)
+                return
+            if found.digest != digest:
+                hint = "Send a new key with a new request."
+                raise InvalidParameter("Idempotency-Key", "must belong to this request", "one of another request", hint)
+            answer = json.loads(found.answer) if found.answer else None
+            yield Attempt(user, key, mark, found.since, found.state, False, answer, found.failure)
+
+    def finish(self, attempt: Attempt | None, user: str, dataset: str, detail: str, answer: object) -> None:
+        """Keep the answer for retries, and write the line of the log. Both are durable together."""
+        text = json.dumps(answer)
+
+        def end(connection: sa.Connection) -> None:
+            write_line(connection, user, "ask", dataset, detail)
+            if attempt is not None:
+                same = (REQUESTS.c.user == attempt.user, REQUESTS.c.key == attempt.key)
+                connection.execute(REQUESTS.update().where(*same).values(answer=text))
+
+        self._accounts.write(end)
+
+    def fail(self, attempt: Attempt, failure: str) -> None:
+        """Note that the charge of a request was closed without an answer: a retry must not be charged again."""
+        same = (REQUESTS.c.user == attempt.user, REQUESTS.c.key == attempt.key)
+        update = REQUESTS.update().where(*same).values(failure=failure)
+        self._accounts.write(lambda connection: connection.execute(update))
+
+    @contextmanager
+    def _hold(self, place: int) -> Iterator[None]:
+        """Hold the lock of a key, or refuse. The system frees it when the process ends, however it ends."""
+        with self._guard:
+            if place in self._running:
+                raise StillRunning
+            self._running.add(place)
+        try:
+            descriptor = os.open(self._locks, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                _lock_byte(descriptor, place)
+                yield
+            finally:
+                os.close(descriptor)
+        finally:
+            with self._guard:
+                self._running.discard(place)
+
+
+def _lock_byte(descriptor: int, place: int) -> None:
+    """Lock one byte of a file for this opening of it, which no other thread or process shares."""
+    wanted = struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, wanted)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        raise StillRunning from None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedCharge:
+    """The charge of an earlier attempt. `closed`: without an answer."""
+
+    number: int
+    closed: bool
+
+
+def find_marked(ledger: Ledger, attempt: Attempt) -> MarkedCharge | None:
+    """The charge that an earlier attempt made; None if it made none."""
+    closed: set[int] = set()
+    before: int | None = None
+    while True:
+        page = ledger.entries(PAGE, analyst=attempt.user, before=before)
+        for entry in reversed(page):
+            if entry.number <= attempt.since:
+                return None
+            if entry.kind == "answer" and entry.payload_hash == VOID_HASH and entry.about is not None:
+                closed.add(entry.about)
+            if entry.kind == "charge" and entry.question and json.loads(entry.question).get("request") == attempt.mark:
+                return MarkedCharge(entry.number, entry.number in closed)
+        if len(page) < PAGE:
+            return None
+        before = page[0].number
