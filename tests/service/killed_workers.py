@@ -45,7 +45,7 @@ def run_workers(settings, listening, workers, orders, told):
 
     running = [start() for _ in range(workers)]
     told.put("ready")
-    while (order := orders.get()) == "kill":
+    while orders.get() == "kill":
         victim = random.randrange(workers)
         os.kill(running[victim], signal.SIGKILL)
         os.waitpid(running[victim], 0)
@@ -140,7 +140,7 @@ class Killing:
 
 
 def check_charges(settings, outcomes):
-    """Every request was charged at most once, and every answered one exactly once; the sum is the sum of the charges."""
+    """Every request was charged at most once, every answered one exactly once, and the charges add up."""
     curator: Curator = open_folder(settings.folders[0])
     with curator:
         ledger = curator.ledger()

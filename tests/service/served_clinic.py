@@ -18,6 +18,7 @@ unit_column = "person_id"
 columns.person_id = {{ type = "id" }}
 columns.age = {{ type = "integer", lower = 0, upper = 120 }}
 columns.city = {{ type = "category", values = ["Rome", "Oslo"] }}
+columns.job = {{ type = "text" }}
 columns.born = {{ type = "date", lower = "1900-01-01", upper = "2020-12-31" }}
 """
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -33,8 +34,8 @@ class Clinic:
 
 def make_clinic(folder: Path, epsilon: str = "1", ledger: str = "") -> Clinic:
     folder.mkdir()
-    rows = [f"{i},{20 + i % 60},{'Rome' if i % 3 else 'Oslo'},19{10 + i % 80}-05-01" for i in range(400)]
-    (folder / "secret-place.csv").write_text("\n".join(["person_id,age,city,born", *rows]) + "\n")
+    rows = [f"{i},{20 + i % 60},{'Rome' if i % 3 else 'Oslo'},job{i % 5},19{10 + i % 80}-05-01" for i in range(400)]
+    (folder / "secret-place.csv").write_text("\n".join(["person_id,age,city,job,born", *rows]) + "\n")
     (folder / "catalog.toml").write_text(CATALOG.format(ledger=f'ledger = "{ledger}"' if ledger else ""))
     path = folder / ".sfumato" / "accounts.db"
     accounts = Accounts(path)

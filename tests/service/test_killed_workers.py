@@ -1,4 +1,4 @@
-"""Killing workers, the ledger's server or its connections mid-request loses no charge and never charges a retry twice."""
+"""Killed workers, connections and servers of the ledger lose no charge, and no retried request is charged twice."""
 
 import random
 import sqlite3

@@ -1,0 +1,392 @@
+"""Grants for one question, retries, jobs, workloads, and the limits of a request."""
+
+import json
+import threading
+import time
+
+import pytest
+from fastapi.testclient import TestClient
+from served_clinic import BY_CITY, CATALOG, COUNT, make_clinic
+
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.errors import InvalidParameter
+from sfumato.ledger.ledger import Ledger
+from sfumato.service.accounts import Accounts
+from sfumato.service.api import make_app
+from sfumato.service.group_commit import GroupCommit
+from sfumato.service.jobs import CHARGED, ENDED, NOT_CHARGED
+from sfumato.service.service_settings import ServiceSettings
+from sfumato.service.service_shell import MOST_DEPTH, measure_depth
+
+SUM = "SELECT SUM(age) AS s FROM people"
+UNDECLARED = "SELECT job, COUNT(*) AS n FROM people GROUP BY job"
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    return make_clinic(tmp_path / "clinic")
+
+
+def open_client(clinic, **settings):
+    app = make_app([clinic.folder], clinic.accounts, ServiceSettings((), "", **settings))
+    return TestClient(app, raise_server_exceptions=False)
+
+
+@pytest.fixture
+def client(clinic):
+    with open_client(clinic) as client:
+        yield client
+
+
+def send(client, clinic, method, path, who="ann", body=None, **headers):
+    token = {"Authorization": f"Bearer {clinic.tokens[who]}"}
+    return client.request(method, f"/v1/{path}", json=body, headers={**token, **headers})
+
+
+def ask(client, clinic, sql=COUNT, epsilon="0.1", who="ann", headers=None, **more):
+    body = {"sql": sql, "epsilon": epsilon, **more}
+    return send(client, clinic, "POST", "datasets/clinic/queries", who, body, **(headers or {}))
+
+
+def spent(client, clinic):
+    return send(client, clinic, "GET", "datasets/clinic", "olga").json()["budget"]["spent"]
+
+
+def set_budget(clinic, lines):
+    """The clinic with another budget."""
+    text = CATALOG.format(ledger="").replace('epsilon = "3"\ndelta = "1e-6"', lines)
+    (clinic.folder / "catalog.toml").write_text(text)
+
+
+# -- the limit of a single question ------------------------------------------------------------------------------------
+
+
+def test_a_grant_limits_the_delta_of_a_single_question(client, clinic):
+    accounts = Accounts(clinic.accounts)
+    accounts.set_grant("ann", "clinic", "1", delta="1e-7", per_query="0.5", per_query_delta="1e-9")
+    assert ask(client, clinic, UNDECLARED, "0.4", delta="1e-8").json()["code"] == "per-query-limit"
+    assert spent(client, clinic)["epsilon"] == "0"
+    assert ask(client, clinic, UNDECLARED, "0.4", delta="1e-9").status_code == 200
+    accounts.close()
+
+
+@pytest.mark.parametrize(("budget", "amount"), [
+    ('epsilon = "3"\ndelta = "1e-6"\naccounting = "zcdp"', "rho"),
+    ('epsilon = "3"\ndelta = "1e-6"\naccounting = "gdp"', "μ²"),
+])  # fmt: skip
+def test_a_grant_limits_rho_and_mu_of_a_single_question(clinic, budget, amount):
+    set_budget(clinic, budget)
+    accounts = Accounts(clinic.accounts)
+    accounts.set_grant("ann", "clinic", "2", delta="1e-6", per_query="0.5", per_query_delta="1e-6")
+    with open_client(clinic) as client:
+        refused = ask(client, clinic, COUNT, "1.5")
+        assert refused.json()["code"] == "per-query-limit"
+        assert f"{amount} = 0.0" in refused.json()["detail"]
+        assert ask(client, clinic, COUNT, "0.05").status_code == 200
+        workload = {"questions": [{"sql": COUNT}, {"sql": SUM}], "epsilon": "1.5"}
+        refused = send(client, clinic, "POST", "datasets/clinic/workloads", "ann", workload)
+        assert refused.json()["code"] == "per-query-limit"
+    accounts.close()
+
+
+def test_a_limit_on_the_delta_needs_one_on_the_epsilon(clinic):
+    accounts = Accounts(clinic.accounts)
+    with pytest.raises(InvalidParameter, match="per_query_delta"):
+        accounts.set_grant("ann", "clinic", "1", per_query_delta="1e-9")
+    accounts.close()
+
+
+# -- retries -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_retry_gets_the_very_answer_also_after_the_grant_ended(client, clinic):
+    key = {"Idempotency-Key": "k"}
+    first = ask(client, clinic, BY_CITY, headers=key)
+    assert ask(client, clinic, BY_CITY, headers=key).content == first.content
+    assert spent(client, clinic)["epsilon"] == "0.1"
+
+
+def test_a_charge_without_an_answer_is_resumed_under_its_key(client, clinic, monkeypatch):
+    aggregate = DuckDBEngine.aggregate
+    monkeypatch.setattr(DuckDBEngine, "aggregate", _end_like_a_kill)
+    key = {"Idempotency-Key": "k"}
+    assert ask(client, clinic, BY_CITY, headers=key).status_code == 500
+    assert spent(client, clinic)["epsilon"] == "0.1"
+    monkeypatch.setattr(DuckDBEngine, "aggregate", aggregate)
+    resumed = ask(client, clinic, BY_CITY, headers=key)
+    assert resumed.status_code == 200
+    assert spent(client, clinic)["epsilon"] == "0.1"
+
+
+def _end_like_a_kill(*_):
+    raise MemoryError
+
+
+def test_a_retry_about_other_data_is_refused_and_not_charged_again(client, clinic, monkeypatch):
+    aggregate = DuckDBEngine.aggregate
+    monkeypatch.setattr(DuckDBEngine, "aggregate", _end_like_a_kill)
+    key = {"Idempotency-Key": "k"}
+    ask(client, clinic, BY_CITY, headers=key)
+    monkeypatch.setattr(DuckDBEngine, "aggregate", aggregate)
+    monkeypatch.setattr("sfumato.service.asking.LOWERING_VERSION", 99)  # as after an upgrade, or with new data
+    refused = ask(client, clinic, BY_CITY, headers=key)
+    assert refused.json()["code"] == "charge-closed"
+    assert "changed" in refused.json()["detail"]
+    assert spent(client, clinic)["epsilon"] == "0.1"
+    never_charged = ask(client, clinic, SUM, headers={"Idempotency-Key": "k2"})
+    assert never_charged.status_code == 200
+
+
+def test_an_attempt_while_another_one_runs_is_told_to_wait(client, clinic, monkeypatch):
+    begun, free = threading.Event(), threading.Event()
+    aggregate = DuckDBEngine.aggregate
+
+    def slow(*parts):
+        begun.set()
+        free.wait(30)
+        return aggregate(*parts)
+
+    monkeypatch.setattr(DuckDBEngine, "aggregate", slow)
+    key = {"Idempotency-Key": "k"}
+    found = []
+    first = threading.Thread(target=lambda: found.append(ask(client, clinic, BY_CITY, headers=key)))
+    first.start()
+    assert begun.wait(30)
+    second = ask(client, clinic, BY_CITY, headers=key)
+    assert (second.status_code, second.json()["code"]) == (409, "request-running")
+    free.set()
+    first.join(30)
+    assert found[0].status_code == 200
+    assert ask(client, clinic, BY_CITY, headers=key).content == found[0].content
+
+
+# -- jobs --------------------------------------------------------------------------------------------------------------
+
+
+def wait_for(client, clinic, address, stages=("done", "failed", "cancelled")):
+    for _ in range(300):
+        found = send(client, clinic, "GET", address).json()
+        if found["stage"] in stages:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(found)
+
+
+def test_a_job_is_begun_at_once_and_its_answer_is_there_later(client, clinic):
+    begun = ask(client, clinic, BY_CITY, headers={"Prefer": "respond-async"})
+    assert begun.status_code == 202
+    address = begun.headers["location"].removeprefix("/v1/")
+    done = wait_for(client, clinic, address)
+    assert done["stage"] == "done"
+    assert [row["city"] for row in done["outcome"]["answers"][0]["rows"]] == ["Rome", "Oslo"]
+    assert send(client, clinic, "GET", address, "bob").status_code == 404, "a job is for who asked"
+    assert send(client, clinic, "GET", address, "olga").status_code == 200
+    assert [job["id"] for job in send(client, clinic, "GET", "jobs").json()] == [done["id"]]
+    assert send(client, clinic, "DELETE", address).json()["note"] == ENDED
+
+
+def test_a_long_question_becomes_a_job_and_a_failed_one_says_why(clinic, monkeypatch):
+    with open_client(clinic, wait_seconds=0.05) as client:
+        aggregate, free = DuckDBEngine.aggregate, threading.Event()
+        monkeypatch.setattr(DuckDBEngine, "aggregate", lambda *parts: free.wait(30) and aggregate(*parts))
+        begun = ask(client, clinic, BY_CITY)
+        assert begun.status_code == 202
+        assert begun.json()["stage"] in ("waiting", "running")
+        free.set()
+        assert wait_for(client, clinic, f"jobs/{begun.json()['id']}")["stage"] == "done"
+        failed = ask(client, clinic, "SELECT nothing FROM people", headers={"Prefer": "respond-async"})
+        outcome = wait_for(client, clinic, f"jobs/{failed.json()['id']}")
+        assert (outcome["stage"], outcome["outcome"]["status"]) == ("failed", 422)
+
+
+def test_cancelling_says_what_became_of_the_charge(clinic, monkeypatch):
+    with open_client(clinic, most_running=1) as client:
+        aggregate, free, begun = DuckDBEngine.aggregate, threading.Event(), threading.Event()
+
+        def slow(*parts):
+            begun.set()
+            free.wait(30)
+            return aggregate(*parts)
+
+        monkeypatch.setattr(DuckDBEngine, "aggregate", slow)
+        later = {"Prefer": "respond-async"}
+        running = ask(client, clinic, BY_CITY, headers=later).json()["id"]
+        waiting = ask(client, clinic, SUM, headers=later).json()["id"]
+        assert begun.wait(30)
+        stopped = send(client, clinic, "DELETE", f"jobs/{waiting}").json()
+        assert (stopped["stage"], stopped["note"]) == ("cancelled", NOT_CHARGED)
+        stopped = send(client, clinic, "DELETE", f"jobs/{running}").json()
+        assert (stopped["stage"], stopped["note"]) == ("cancelled", CHARGED)
+        assert "does not undo" in CHARGED
+        free.set()
+        for _ in range(100):  # the charge stays, and only the job that had begun was charged
+            if spent(client, clinic)["epsilon"] == "0.1":
+                break
+        monkeypatch.setattr(DuckDBEngine, "aggregate", aggregate)
+        assert ask(client, clinic, BY_CITY).status_code == 200
+        assert spent(client, clinic)["epsilon"] == "0.1", "asking again costs nothing further"
+
+
+def test_an_engine_can_be_interrupted(clinic, monkeypatch):
+    with open_client(clinic) as client:
+        ask(client, clinic)
+        engine = client.app.state.served._open["clinic"].curator.engine
+        stopped = []
+
+        def measure(self, plan, cursor):
+            threading.Timer(0.5, lambda: (stopped.append(1), engine.interrupt(thread))).start()
+            thread = threading.get_ident()
+            return cursor.execute("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b").fetchall()
+
+        monkeypatch.setattr(DuckDBEngine, "_measure", measure)
+        failed = ask(client, clinic, SUM)
+        assert failed.json()["code"] == "engine-failed"
+        assert stopped
+
+
+def test_a_job_of_an_ended_worker_is_started_again_under_its_key(clinic):
+    with open_client(clinic) as client:
+        begun = ask(client, clinic, BY_CITY, headers={"Prefer": "respond-async"}).json()
+        wait_for(client, clinic, f"jobs/{begun['id']}")
+    accounts = Accounts(clinic.accounts)
+    with accounts.transaction() as connection:  # as if the worker had been killed before it wrote the outcome
+        connection.exec_driver_sql("UPDATE service_jobs SET stage = 'running', outcome = ''")
+        connection.exec_driver_sql("UPDATE service_requests SET answer = ''")
+    accounts.close()
+    with open_client(clinic) as client:
+        done = wait_for(client, clinic, f"jobs/{begun['id']}")
+        assert done["stage"] == "done"
+        assert spent(client, clinic)["epsilon"] == "0.1"
+
+
+# -- workloads ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_workload_is_one_charge(client, clinic):
+    body = {"questions": [{"sql": COUNT}, {"sql": BY_CITY}], "epsilon": "0.4"}
+    planned = send(client, clinic, "POST", "datasets/clinic/workloads:preview", "ann", body).json()
+    assert planned["cost"]["epsilon"] == "0.4"
+    answered = send(client, clinic, "POST", "datasets/clinic/workloads", "ann", body)
+    assert [len(one["rows"]) for one in answered.json()["answers"]] == [1, 2]
+    assert spent(client, clinic)["epsilon"] == "0.4"
+    margins = {"questions": [{"sql": COUNT, "margin": 20}, {"sql": "SELECT COUNT(*) AS n FROM people WHERE age > 40",
+               "margin": {"n": 30}}]}  # fmt: skip
+    planned = send(client, clinic, "POST", "datasets/clinic/workloads:preview", "ann", margins).json()
+    assert float(planned["cost"]["epsilon"]) > 0
+    wrong = send(client, clinic, "POST", "datasets/clinic/workloads", "ann", {"questions": [{"sql": COUNT}]})
+    assert wrong.status_code == 400
+
+
+# -- limits, metrics, padding, the log ---------------------------------------------------------------------------------
+
+
+def test_depth_rate_and_methods_are_limited(clinic):
+    deep = "[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1)
+    assert measure_depth(deep.encode()) == MOST_DEPTH + 1
+    assert measure_depth(b'{"sql": "' + b"[" * 99 + b'"}') == 1
+    with open_client(clinic, requests_per_second=2) as client:
+        headers = {"Authorization": f"Bearer {clinic.tokens['ann']}", "Content-Type": "application/json"}
+        refused = client.post("/v1/datasets/clinic/queries", content=deep, headers=headers)
+        assert (refused.status_code, refused.json()["code"]) == (400, "too-deep")
+        statuses = [client.get("/v1/me", headers=headers).status_code for _ in range(12)]
+        assert (statuses[0], statuses[-1]) == (200, 429)
+        assert send(client, clinic, "GET", "me", "bob").status_code == 200, "others do not have to wait"
+
+
+def test_metrics_are_for_owners_and_name_nothing_of_a_request(clinic):
+    with open_client(clinic, metrics_token="watch") as client:
+        ask(client, clinic, "SELECT COUNT(*) AS secretalias FROM people")
+        client.get("/v1/datasets/secretname%0Aother")
+        assert client.get("/metrics").status_code == 401
+        assert client.get("/metrics", headers={"Authorization": f"Bearer {clinic.tokens['ann']}"}).status_code == 403
+        assert client.get("/metrics", headers={"Authorization": f"Bearer {clinic.tokens['olga']}"}).status_code == 200
+        text = client.get("/metrics", headers={"Authorization": "Bearer watch"}).text
+    assert 'sfumato_requests_total{route="ask",code="2xx"} 1' in text
+    assert "secret" not in text
+    assert "clinic" not in text
+
+
+def test_answers_leave_at_fixed_steps(clinic):
+    with open_client(clinic, pad_seconds=0.5) as client:
+        send(client, clinic, "GET", "me")
+        for sql in (COUNT, COUNT, "SELECT nonsense"):
+            before = time.monotonic()
+            ask(client, clinic, sql)
+            taken = time.monotonic() - before
+            assert taken >= 0.5
+            assert (taken % 0.5) < 0.35
+
+
+def test_the_ledger_is_paged_exported_and_verified(client, clinic):
+    for index in range(6):
+        ask(client, clinic, f"SELECT COUNT(*) AS n FROM people WHERE age > {index}", who="ann" if index % 2 else "bob")
+    whole = send(client, clinic, "GET", "datasets/clinic/ledger", "ann").json()
+    assert {entry["analyst"] for entry in whole} == {"ann"}
+    newest = send(client, clinic, "GET", "datasets/clinic/ledger?most=2", "ann").json()
+    older = send(client, clinic, "GET", f"datasets/clinic/ledger?most=2&before={newest[0]['number']}", "ann").json()
+    assert [*older, *newest] == whole[-4:]
+    assert send(client, clinic, "GET", "datasets/clinic/ledger:export", "ann").status_code == 403
+    lines = send(client, clinic, "GET", "datasets/clinic/ledger:export", "olga").text.splitlines()
+    assert json.loads(lines[0])["format"] == "sfumato-ledger-export"
+    assert len(lines) == json.loads(lines[0])["entries"] + 1
+    assert send(client, clinic, "GET", "datasets/clinic/ledger:verify", "olga").json()["ok"]
+
+
+def test_a_page_of_an_analyst_reads_only_that_page(client, clinic, monkeypatch):
+    for index in range(8):
+        ask(client, clinic, f"SELECT COUNT(*) AS n FROM people WHERE age > {index}", who="bob")
+    ask(client, clinic)
+    read = []
+    entries = Ledger.entries
+    monkeypatch.setattr(
+        Ledger, "entries", lambda *parts, **more: read.extend(found := entries(*parts, **more)) or found
+    )
+    send(client, clinic, "GET", "datasets/clinic/ledger?most=5", "ann")
+    assert {entry.analyst for entry in read} == {"ann"}
+    assert len(read) <= 5
+
+
+def test_the_log_is_exported_and_holds_no_secret(client, clinic, caplog):
+    ask(client, clinic, "SELECT COUNT(*) AS n FROM people WHERE city = 'Rome'")
+    ask(client, clinic, "SELECT nonsense 'secretword'")
+    csv = send(client, clinic, "GET", "log", "olga", accept="text/csv").text
+    assert csv.startswith("number,time,user,action,dataset,detail")
+    assert "ask,clinic" in csv
+    lines = send(client, clinic, "GET", "log?most=2", "olga", accept="application/jsonl").text.splitlines()
+    assert len(lines) == 2
+    before = json.loads(lines[-1])["number"]
+    older = send(client, clinic, "GET", f"log?before={before}", "olga").json()
+    assert all(line["number"] < before for line in older)
+    for text in (csv, caplog.text):
+        for hidden in ("secretword", "Rome", *(token.split("_", 2)[2] for token in clinic.tokens.values())):
+            assert hidden not in text
+
+
+def test_group_commits_undo_only_the_work_that_fails(clinic):
+    accounts = Accounts(clinic.accounts)
+    group = accounts._group
+    assert isinstance(group, GroupCommit)
+    found = []
+
+    def work(number):
+        def write(connection):
+            connection.exec_driver_sql(f"INSERT INTO service_log VALUES ({1000 + number}, '', '', '', '', '')")
+            if number % 3 == 0:
+                raise ValueError(number)
+            return number
+
+        try:
+            found.append(group.run(write))
+        except ValueError as error:
+            found.append(str(error))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, found)) == sorted(map(str, range(12)))
+    with accounts.reading() as connection:
+        written = connection.exec_driver_sql("SELECT number FROM service_log WHERE number >= 1000").scalars().all()
+    assert sorted(written) == [1000 + number for number in range(12) if number % 3]
+    accounts.close()
