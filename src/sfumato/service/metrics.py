@@ -6,6 +6,8 @@ import re
 import struct
 from pathlib import Path
 
+from sfumato.kernel.entropy import SYSTEM
+
 ROUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(pattern, re.DOTALL))
     for name, pattern in (
@@ -36,7 +38,7 @@ class Metrics:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
-        with (folder / f"{os.getpid()}-{os.urandom(4).hex()}.counters").open("w+b") as file:
+        with (folder / f"{os.getpid()}-{SYSTEM.take(4).tobytes().hex()}.counters").open("w+b") as file:
             file.truncate(_SIZE)
             self._own = mmap.mmap(file.fileno(), _SIZE)
 
