@@ -24,7 +24,7 @@ def open_shared_ledger(
     population: str, limit: PrivacyLoss, sublimits: Mapping[str, PrivacyLoss], neighbours: Neighbours
 ) -> Ledger:
     """Open the one ledger of this population in this process. It is made at the first call."""
-    with GATE.inside(), _LOCK:  # a fork waits until the lock is free: a child would wait for it for ever
+    with GATE, _LOCK:  # a fork waits until the lock is free: a child would wait for it for ever
         found = _LEDGERS.get(fold(population))
         if found is None:
             found = Ledger.create(None, population, Limit(limit), sublimits, neighbours)

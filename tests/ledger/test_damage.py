@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_questions import POPULATION, ask, make_answer, make_question
+from raw_ledger import tamper
 from test_migration import read_dump
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, LedgerError
@@ -108,6 +109,27 @@ def test_damaged_numbers_are_told(whole, tmp_path, column, value):
         assert found is None or not found.ok
     finally:
         put_back()
+
+
+@pytest.mark.parametrize("column", [name for name in TEXTS if name not in ("budget", "spent", "hash", "payload")])
+def test_an_entry_altered_beside_the_process_that_wrote_it_is_refused(tmp_path, column):
+    """The process remembers what it wrote. It must not use what it wrote in place of what is there."""
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT) as ledger:
+        ask(ledger, "ann", make_question(PureDP("0.5"), "q0"))
+        ledger.totals()
+        tamper(path, f"UPDATE sfumato_entries SET {column} = {column} || 'x' WHERE number = 3")
+        with pytest.raises(LedgerError):
+            ledger.totals()
+
+
+def test_a_payload_altered_beside_the_process_that_wrote_it_is_refused(tmp_path):
+    path = str(tmp_path / "ledger.db")
+    with Ledger.create(path, POPULATION, LIMIT) as ledger:
+        ask(ledger, "ann", make_question(PureDP("0.5"), "q0"))
+        tamper(path, "UPDATE sfumato_entries SET payload = payload || ' ' WHERE number = 3")
+        with pytest.raises(LedgerError, match="altered"):
+            ledger.find_stored(make_question(PureDP("0.5"), "q0"), "ann")
 
 
 def flipped(whole, tmp_path, times):

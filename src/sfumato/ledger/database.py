@@ -76,6 +76,16 @@ class Database:
             yield LedgerRows(connection, self.signatures)
 
     @contextmanager
+    def glance(self) -> Iterator[LedgerRows]:
+        """For one statement whose result decides nothing that is not checked again: SQLite needs no transaction."""
+        if not self._on_sqlite:
+            with self.read() as rows:
+                yield rows
+            return
+        with self._connection() as connection:
+            yield LedgerRows(connection, self.signatures)
+
+    @contextmanager
     def write(self) -> Iterator[LedgerRows]:
         """One transaction that excludes other writers. When it is left without an error, it is on the disk."""
         with self._connection() as connection:
@@ -91,7 +101,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connections."""
-        with GATE.inside():
+        with GATE:
             if self._process == os.getpid():
                 while self._idle:
                     self._idle.pop().close()
@@ -103,7 +113,7 @@ class Database:
     def _connection(self) -> Iterator[sa.Connection]:
         self._stay_in_one_process()
         damage = _raise_ledger_errors(self._engine.dialect.loaded_dbapi.Error, self.path)
-        with GATE.inside(), damage, self._lock, self._take_connection() as connection:
+        with GATE, damage, self._lock, self._take_connection() as connection:
             yield connection
 
     @contextmanager
@@ -180,7 +190,7 @@ class Database:
         if self.in_memory:  # a child's copy would be a second budget
             hint = "Keep the ledger in a file or a database, and open it in each process."
             raise LedgerError("ledger-foreign", "A ledger in memory belongs to the process that made it.", hint)
-        with GATE.inside():
+        with GATE:
             _INHERITED.extend((self._engine.pool, self._idle))
             self._idle = []
             self._engine.dispose(close=False)

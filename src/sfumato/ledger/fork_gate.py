@@ -6,8 +6,7 @@ file) would stay locked in the child for ever. So a fork waits until every threa
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 
 class ForkGate:
@@ -19,23 +18,21 @@ class ForkGate:
         self._inside = 0
         self._forking = False
 
-    @contextmanager
-    def inside(self) -> Iterator[None]:
-        """Do work that a fork must not interrupt. A thread that is inside may enter again."""
+    def __enter__(self) -> None:
+        """Begin work that a fork must not interrupt. A thread that is inside may enter again."""
         depth = getattr(self._own, "depth", 0)
         with self._changed:
             while self._forking and not depth:
                 self._changed.wait()
             self._inside += 1
         self._own.depth = depth + 1
-        try:
-            yield
-        finally:
-            self._own.depth = depth
-            with self._changed:
-                self._inside -= 1
-                if self._forking:
-                    self._changed.notify_all()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._own.depth -= 1
+        with self._changed:
+            self._inside -= 1
+            if self._forking:
+                self._changed.notify_all()
 
     def before_fork(self) -> None:
         """Wait until no other thread is inside."""

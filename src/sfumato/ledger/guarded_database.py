@@ -63,7 +63,7 @@ class GuardedDatabase:
 
     def remember(self, head: Head) -> None:
         """Remember that this head was seen, here and in the user's mark."""
-        with GATE.inside():
+        with GATE:
             with self._lock:
                 newer = self.newest is None or head.number > self.newest.number
                 if newer:

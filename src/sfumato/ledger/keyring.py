@@ -108,10 +108,13 @@ class Keyring:
         try:
             with self._open_mark() as file:
                 fcntl.flock(file, fcntl.LOCK_EX)
-                found = self._find_newest(os.pread(file, _MOST, 0))
+                content = os.pread(file, _MOST, 0)
+                found = self._find_newest(content)
                 current = found is None or found.generation <= mark.generation
                 if current and (found is None or found.number < mark.number):
-                    os.pwrite(file, _write_slot(mark), SLOT * (mark.number % 2))
+                    slot, start = _write_slot(mark), SLOT * (mark.number % 2)
+                    os.pwrite(file, slot, start)
+                    self._newest = (content[:start].ljust(start, b"\0") + slot + content[start + SLOT :], mark)
                 fcntl.flock(file, fcntl.LOCK_UN)  # a forked child may still have the file open
                 return current
         except OSError as error:

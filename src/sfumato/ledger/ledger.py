@@ -46,6 +46,7 @@ from sfumato.ledger.recorded_neighbours import (
     record_neighbours,
     refuse_other_neighbours,
 )
+from sfumato.ledger.release_index import may_be_stored
 from sfumato.ledger.schema import read_version
 from sfumato.ledger.spending import (
     Limit,
@@ -184,6 +185,9 @@ class Ledger:
         limit, it is used only if its loss is at most what they asked for.
         """
         self._check(analyst, certificate)
+        with self._database.glance() as rows:
+            if not may_be_stored(rows, certificate):  # most new questions end here; a charge checks the ledger itself
+                return None
         with self._guarded.read() as (rows, head):
             name = self._find_recorded(rows, analyst)
             limit = self._sublimits.find(name, head.budget)

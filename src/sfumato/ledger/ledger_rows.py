@@ -100,8 +100,8 @@ class LedgerRows:
         previous = before.hash if before else ""
         anchor = row["number"] if kind in ANCHORS or before is None else before.anchor
         head = Head(row["number"], hash_entry(previous, row), budget, spent, anchor)
-        row["signature"] = self.signatures.sign(head.hash) if self.signatures else ""
         whole = {**row, "previous": previous, "hash": head.hash, "payload": payload, "anchor": anchor}
+        whole["signature"] = self.signatures.sign(whole) if self.signatures else ""
         ADD_ENTRY.run(self.connection, **{name: whole[name] for name in COLUMNS})
         MOVE_HEAD.run(self.connection, **{f"new_{name}": whole[name] for name in HEAD_COLUMNS})
         return head

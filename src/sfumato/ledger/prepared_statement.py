@@ -18,13 +18,17 @@ class PreparedStatement:
         """The rows that it finds, in the connection's transaction; none for a statement that writes."""
         text, order, constants = self._compile(connection.dialect)
         bound = {**constants, **values}
-        cursor = connection.connection.cursor()
+        driver: Any = connection.connection.dbapi_connection  # the pool's own cursor() only adds a call
+        cursor = driver.cursor()
         try:
             cursor.execute(text, bound if order is None else [bound[name] for name in order])
             if cursor.description is None:
                 return []
+            found = cursor.fetchall()
+            if not found:
+                return []
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            return [dict(zip(names, row, strict=True)) for row in found]
         finally:
             cursor.close()
 

@@ -96,6 +96,9 @@ GET_SAME_PLAN = PreparedStatement(
     .where(is_kind("charge"), ENTRIES.c.plan_digest == _PLAN)
     .where(sa.or_(ENTRIES.c.analyst == ANALYST, _SEEN_BY_ANALYST))
 )
+_IS_SAME = ENTRIES.select().where(is_kind("charge"), ENTRIES.c.plan_digest == _PLAN).exists()
+_IS_RELEASED = RELEASES.select().where(RELEASES.c.answer_key == _KEY, _IS_ANSWER).exists()
+IS_KNOWN = PreparedStatement(sa.select(sa.or_(_IS_RELEASED, _IS_SAME).label("known")))
 GET_OWN_ANSWER = PreparedStatement(
     sa.select(ENTRIES)
     .where(is_kind("answer"), ENTRIES.c.answer_key == _KEY, ENTRIES.c.analyst == ANALYST)
@@ -120,6 +123,12 @@ class Release:
     charge: Row
     answer: Row | None  # None: not read
     has: bool
+
+
+def may_be_stored(rows: LedgerRows, certificate: Certificate) -> bool:
+    """Whether the ledger has any release of this question, or a charge of this plan. One statement, nothing checked."""
+    known = rows.find_unchecked(IS_KNOWN, key=certificate.answer_key, plan=certificate.plan_digest)
+    return known is not None and bool(known["known"])
 
 
 def find_releases(

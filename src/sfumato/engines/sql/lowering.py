@@ -83,10 +83,10 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
         for place, total in enumerate(lower_totals(name, quantity, plan, stored))
     ]
     if computed or numbered:
-        query = _round_values(plan, measured.values(), computed, numbered).select(*_read_keys(plan), *totals)
+        query, keys = _round_values(plan, measured.values(), computed, numbered), _read_keys(plan)
     else:
-        query = _filter(plan, measured.values()).select(*_name_keys(plan), *totals)
-    query = query.group_by(*_read_keys(plan)) if plan.keys else query
+        query, keys = _filter(plan, measured.values()), _name_keys(plan)
+    query = query.select(*keys, *totals, copy=False).group_by(*_read_keys(plan), copy=False)
     return query if plan.cells is not None else _keep_counted_keys(plan, query, [exp.column("units", "named")])
 
 
