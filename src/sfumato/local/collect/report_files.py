@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sfumato.errors import InvalidParameter
+from sfumato.local.collect.parquet_pages import UnboundedPages, bound_row_group
 from sfumato.local.randomisers.report_forms import Codes, Counts, Form, Reports
 from sfumato.local.survey.manifest import Manifest
 
 AT_ONCE = 1 << 16
 ID_BYTES = 16
 MOST_DECODED = 1 << 28
+MOST_ROW_GROUPS = 1 << 14
 ENDINGS = (".jsonl", ".ndjson", ".parquet")
 _FIELDS = {"survey", "period", "id", "report"}
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -187,32 +189,41 @@ def _read_parquet(manifest: Manifest, path: Path) -> Iterator[Batch]:
     """Read a Parquet file, in bounded memory whatever it contains.
 
     Texts and bytes are read as dictionaries: otherwise one long text that a small file repeats takes its length each
-    time. The footer is checked before anything is decoded.
+    time. The sizes of all pages are checked before anything is decoded.
     """
+    pages = path.open("rb")
     try:
-        with pq.ParquetFile(str(path), read_dictionary=["survey", "report"]) as file:
+        limits: dict[str, Any] = {
+            "read_dictionary": ["survey", "report"],
+            "thrift_container_size_limit": MOST_ROW_GROUPS,
+        }
+        with pages, pq.ParquetFile(str(path), **limits) as file:
             found = [(field.name, getattr(field.type, "value_type", field.type)) for field in file.schema_arrow]
             if found != [(field.name, field.type) for field in make_report_schema(manifest)]:
                 raise InvalidParameter("reports", "must have the columns of this survey's reports", "others")
-            _check_footer(file.metadata, path.stat().st_size)
+            _check_pages(file.metadata, pages, path.stat().st_size)
             for batch in file.iter_batches(batch_size=AT_ONCE):
                 yield _read_columns(manifest, batch)
     except KeyError:  # of read_dictionary
         raise InvalidParameter("reports", "must have the columns of this survey's reports", "others") from None
-    except pa.ArrowException:
+    except (pa.ArrowException, OSError):  # also of a damaged page
         raise InvalidParameter("reports", "must be a readable Parquet file", "something else") from None
 
 
-def _check_footer(footer: Any, size: int) -> None:  # noqa: ANN401 - pyarrow has no types
+def _check_pages(footer: Any, pages: BinaryIO, size: int) -> None:  # noqa: ANN401 - pyarrow has no types
     """Refuse a file that grows too much when it is decoded. Ids are random: a report has more than one byte."""
-    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    largest = max((group.total_byte_size for group in groups), default=0)
-    if footer.num_rows > size or largest > MOST_DECODED:
+    try:
+        if footer.num_rows > size:
+            raise UnboundedPages
+        for number in range(footer.num_row_groups):
+            bound_row_group(pages, footer.row_group(number), MOST_DECODED)
+    except UnboundedPages:
         raise InvalidParameter(
             "reports",
             f"must be a Parquet file of at most {MOST_DECODED >> 20} MiB for each row group, with random ids",
             "one that grows much more when it is decoded",
-        )
+            "Write smaller row groups, with the usual encodings (not DELTA_BYTE_ARRAY).",
+        ) from None
 
 
 def _read_columns(manifest: Manifest, batch: Any) -> Batch:  # noqa: ANN401 - pyarrow has no types
