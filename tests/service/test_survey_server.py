@@ -1,8 +1,10 @@
 """The survey server over HTTP: what it takes, refuses, limits, publishes and shows."""
 
+import asyncio
 import gzip
 import json
 import sqlite3
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -383,3 +385,36 @@ def test_a_relay_forgets_what_is_withdrawn_and_keeps_no_more_than_its_limit(tmp_
         assert unknown.status_code == 503  # the collector is not there
         for body in ("x", "{}", json.dumps({"survey": manifest.id, "id": "x"}), "x" * 5000):
             assert relay.post("/reports/withdraw", content=body).status_code == 400
+
+
+def test_a_report_that_is_withdrawn_while_it_is_passed_on_is_withdrawn_at_the_collector(tmp_path, monkeypatch):
+    _, manifest = make(tmp_path)
+    relay = Relay(RelaySettings("http://localhost:9/reports", 5, str(tmp_path / "relay.db")))
+    relay.take([line.encode() for line in lines_of(manifest, 5)])
+    begun, go_on, told = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(relay, "_post", lambda _: (begun.set(), go_on.wait(30)))
+    monkeypatch.setattr(relay, "pass_withdrawal", lambda _, name: (told.append(name), 200)[1])
+
+    async def withdraw_meanwhile():
+        sending = asyncio.create_task(relay.pass_on_alone())
+        await asyncio.to_thread(begun.wait, 30)
+        status = await relay.withdraw(manifest.id, f"{3:032x}")  # it waits here, and has left
+        go_on.set()
+        await sending
+        return status
+
+    assert asyncio.run(withdraw_meanwhile()) == 200
+    assert told == [f"{3:032x}"]
+    relay.take([line.encode() for line in lines_of(manifest, 1, first=8)])
+    assert asyncio.run(relay.withdraw(manifest.id, f"{8:032x}")) == 200
+    assert told == [f"{3:032x}"]  # one that only waits is forgotten, and nobody is told
+
+
+def test_a_withdrawal_with_repeated_names_is_refused(one, tmp_path):
+    server, manifest = one
+    body = f'{{"survey":"{manifest.id}","id":"{0:032x}","id":"{1:032x}"}}'
+    assert server.post("/reports/withdraw", content=body).status_code == 400
+    with TestClient(
+        make_relay_app(RelaySettings("http://localhost:9/reports", 5, str(tmp_path / "relay.db")))
+    ) as relay:
+        assert relay.post("/reports/withdraw", content=body).status_code == 400

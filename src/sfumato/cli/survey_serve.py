@@ -74,7 +74,7 @@ def serve(
             open_metrics=open_metrics,
             requests_per_second=rate,
         )
-        from sfumato.service.survey_app import SurveyBoard
+        from sfumato.service.survey_board import SurveyBoard
 
         SurveyBoard(settings)  # refuse here what cannot be served, before workers start
         at = f"http://{'localhost' if host in LOCAL else host}:{port}"

@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sfumato.kernel.entropy import SYSTEM
-from sfumato.local.collect.report_files import rewrite_line
+from sfumato.local.collect.report_files import refuse_repeated_names, rewrite_line
 from sfumato.service.request_limits import NotGzip, RateLimit, TooLarge, decompress, read_body
 
 LINES_AT_ONCE = 20_000
@@ -33,6 +33,7 @@ TIMEOUT = 60.0
 PAUSE_SECONDS = 30.0  # between attempts to deliver what waits
 _NAME = re.compile(r"[0-9a-f]{32}")
 _OPEN = {"Access-Control-Allow-Origin": "*"}
+_PREFLIGHT = {**_OPEN, "Access-Control-Allow-Headers": "Content-Type, Content-Encoding"}
 _SCHEMA = """CREATE TABLE IF NOT EXISTS lines
     (id TEXT, survey TEXT, line TEXT NOT NULL, PRIMARY KEY (survey, id)) WITHOUT ROWID"""
 
@@ -61,6 +62,8 @@ class Relay:
         self.settings = settings
         self.rate = RateLimit(settings.requests_per_second)
         self._sending = asyncio.Lock()
+        self._batches = 0  # that were passed on, or are being passed on
+        self._is_passing = False
         with closing(self._connect()) as rows:
             rows.execute(_SCHEMA)
 
@@ -100,12 +103,19 @@ class Relay:
 
     def pass_on(self) -> int:
         """Pass on the reports of every survey that has a whole batch, and forget them. Return their number."""
+        try:
+            return self._pass_batches()
+        finally:
+            self._is_passing = False
+
+    def _pass_batches(self) -> int:
         passed = 0
         with closing(self._connect()) as rows:
             ready = rows.execute(
                 "SELECT survey FROM lines GROUP BY survey HAVING count(*) >= ?", (self.settings.batch,)
             ).fetchall()
             for (survey,) in ready:
+                self._batches, self._is_passing = self._batches + 1, True
                 waiting = rows.execute("SELECT id, line FROM lines WHERE survey = ?", (survey,)).fetchall()
                 shuffled = [waiting[place] for place in shuffle(len(waiting))]
                 for start in range(0, len(shuffled), LINES_AT_ONCE):
@@ -123,6 +133,18 @@ class Relay:
         request = Outgoing(self.settings.upstream, body, headers)  # noqa: S310 - the operator's own address
         with urlopen(request, timeout=TIMEOUT) as answer:  # noqa: S310 - the same
             answer.read(1 << 16)
+
+    async def withdraw(self, survey: str, name: str) -> int:
+        """Take a report back: 200 if it will not be counted, otherwise the collector's refusal.
+
+        A report that waits here is forgotten. If reports were passed on meanwhile, it may be among them, so the
+        collector is told as well.
+        """
+        before = (self._batches, self._is_passing)
+        forgotten = await run_in_threadpool(self.forget, survey, name)
+        if forgotten and before == (self._batches, False):
+            return 200
+        return await run_in_threadpool(self.pass_withdrawal, survey, name)
 
     async def pass_on_alone(self) -> None:
         """Pass on once at a time. What could not be delivered waits for the next attempt."""
@@ -151,7 +173,7 @@ def make_relay_app(settings: RelaySettings) -> Starlette:
 
     async def take(request: Request) -> Response:  # noqa: PLR0911 - one return for each refusal
         if request.method == "OPTIONS":
-            return Response(status_code=204, headers={**_OPEN, "Access-Control-Allow-Headers": "Content-Type"})
+            return Response(status_code=204, headers=_PREFLIGHT)
         if not relay.rate.allows(request.client.host if request.client else ""):
             return JSONResponse({"error": "too-many-requests"}, 429, {**_OPEN, "Retry-After": "5"})
         try:
@@ -177,21 +199,19 @@ def make_relay_app(settings: RelaySettings) -> Starlette:
     async def withdraw(request: Request) -> Response:
         """A report that waits here is forgotten. Otherwise the collector is told its id, and not who withdrew it."""
         if request.method == "OPTIONS":
-            return Response(status_code=204, headers={**_OPEN, "Access-Control-Allow-Headers": "Content-Type"})
+            return Response(status_code=204, headers=_PREFLIGHT)
         if not relay.rate.allows(request.client.host if request.client else ""):
             return JSONResponse({"error": "too-many-requests"}, 429, {**_OPEN, "Retry-After": "5"})
         asked: object = None
         with suppress(TooLarge, ValueError, RecursionError):
-            asked = json.loads(await read_body(request.stream(), 4096))
+            asked = json.loads(await read_body(request.stream(), 4096), object_pairs_hook=refuse_repeated_names)
         match asked:
             case {"survey": str(survey), "id": str(name), **rest} if not rest and _NAME.fullmatch(survey):
                 if not _NAME.fullmatch(name):
                     return JSONResponse({"error": "malformed"}, 400, _OPEN)
             case _:
                 return JSONResponse({"error": "malformed"}, 400, _OPEN)
-        if await run_in_threadpool(relay.forget, survey, name):
-            return JSONResponse({"withdrawn": True}, headers=_OPEN)
-        status = await run_in_threadpool(relay.pass_withdrawal, survey, name)
+        status = await relay.withdraw(survey, name)
         return JSONResponse({"withdrawn": status == 200}, status, _OPEN)
 
     @asynccontextmanager

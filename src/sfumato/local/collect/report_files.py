@@ -147,9 +147,7 @@ def _parse_record(line: bytes | str) -> tuple[Any, Any, Any, Any] | None:
         survey, period, name, number, row = usual.groups()
         return survey.decode(), int(period), name.decode(), int(number) if number is not None else row.decode()
     try:
-        record = json.loads(
-            line.decode() if isinstance(line, bytes) else line, object_pairs_hook=_refuse_repeated_names
-        )
+        record = json.loads(line.decode() if isinstance(line, bytes) else line, object_pairs_hook=refuse_repeated_names)
     except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict) or record.keys() != _FIELDS:
@@ -158,7 +156,7 @@ def _parse_record(line: bytes | str) -> tuple[Any, Any, Any, Any] | None:
     return record["survey"], record["period"], record["id"] if is_id else None, record["report"]
 
 
-def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Two readers could take different ones of two values of one name."""
     record = dict(pairs)
     if len(record) != len(pairs):
