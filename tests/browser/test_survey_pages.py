@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from make_vectors import FixedKey
 from playwright.sync_api import sync_playwright
 from real_chromium import Chromium
@@ -144,7 +145,10 @@ def test_a_person_withdraws_with_the_keyboard_alone_and_on_a_phone(playwright, t
     server = Server(tmp_path, pet, hours, many, workers=2)
     chromium = Chromium(playwright, tmp_path / "profile")
     try:
-        tab = chromium.tab(server.at(f"/s/{manifest.id}"))
+        tab = chromium.context.new_page()
+        faults = []
+        tab.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        tab.goto(server.at(f"/s/{manifest.id}"))
         tab.set_viewport_size({"width": 360, "height": 740})
         tab.wait_for_selector("#answer:not([hidden])")
         for key in ("Tab", "ArrowDown", "Tab", "Enter"):
@@ -155,6 +159,7 @@ def test_a_person_withdraws_with_the_keyboard_alone_and_on_a_phone(playwright, t
             tab.keyboard.press(key)
         wait_until_it_says(tab, "Your report was sent")
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert Axe().run(tab).response["violations"] == []
         tab.get_by_role("button", name="Withdraw my report").click()
         wait_until_it_says(tab, "Your report was withdrawn")
         collector = Collector(manifest, tmp_path / "state" / f"{manifest.id}.db")
@@ -173,6 +178,8 @@ def test_a_person_withdraws_with_the_keyboard_alone_and_on_a_phone(playwright, t
         for place in (f"/s/{manifest.id}/manifest", f"/owner?token={server.token}"):
             tab.goto(server.at(place))
             assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+            assert Axe().run(tab).response["violations"] == [], place
+        assert faults == []
     finally:
         chromium.kill()
         server.stop()

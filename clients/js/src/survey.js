@@ -74,7 +74,7 @@ export class Survey {
   async withdraw({ endpoint = null } = {}) {
     const made = await this.#own().latest(this.manifest);
     if (!made || made.state === "withdrawn") return made;
-    if (made.tried) { // it may have arrived, also if the ledger does not say so: the page may have been closed
+    if (made.tried || made.state !== "made") { // it may have arrived, also if the ledger does not say so
       const address = endpoint ?? this.manifest.endpoint;
       if (!address) throw new Refused("survey-endpoint");
       const body = JSON.stringify({ survey: made.survey, id: made.id });
@@ -182,7 +182,7 @@ async function fetched(address, knowsKey) {
   let response;
   try {
     const redirect = knowsKey ? "follow" : "error"; // a page cannot see whether each step was over https
-    response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit", redirect });
+    response = await fetch(address, { signal: AbortSignal.timeout(TIMEOUT), credentials: "omit", referrerPolicy: "no-referrer", redirect });
     if (!response.ok || !response.body) throw new Refused("survey-unreachable");
     const parts = [];
     let length = 0;

@@ -109,3 +109,12 @@ test("merging the same ledger again changes nothing", () => {
   own.charges.push(charged("y", 0));
   assert.deepEqual(mergedLedgers(structuredClone(own), structuredClone(earlier)), own);
 });
+
+test("a report that an earlier version handed out is withdrawn at the collector, or not at all", async () => {
+  const store = new MemoryStore();
+  const survey = await load("categories", new Device(store));
+  await survey.report("a", at);
+  await store.update(async (text) => [text.replace('"state":"made"', '"state":"handed"'), null]);
+  await assert.rejects(survey.withdraw({ endpoint: "http://127.0.0.1:9/reports" }), refused("survey-withdrawal"));
+  assert.equal((await survey.device.latest(survey.manifest)).state, "handed");
+});

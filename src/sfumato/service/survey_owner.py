@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from sfumato.errors import QueryError
 from sfumato.local.collect.published_results import publish_results
-from sfumato.service.request_limits import read_body
+from sfumato.service.request_limits import TooLarge, read_body
 from sfumato.service.survey_board import get_board, refuse
 from sfumato.service.survey_pages import show_owner
 
@@ -101,7 +101,10 @@ async def publish_batches(request: Request) -> Response:
     """Publish the reports that wait, if they are a whole batch."""
     if not _is_owner(request):
         return PlainTextResponse(_CLOSED, 403)
-    body = (await read_body(request.stream(), 4096)).decode(errors="replace")
+    try:
+        body = (await read_body(request.stream(), 4096)).decode(errors="replace")
+    except TooLarge:
+        return refuse(413, "too-large", "The request is larger than this server accepts.")
     survey = body.partition("survey=")[2][:32]
     found = get_board(request).collector(survey)
     if found is None:

@@ -56,7 +56,7 @@ def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
         ),
         ("most epsilon in total", write_plain(manifest.lifetime_epsilon)),
         ("runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"),
-        ("results from", f"{manifest.minimum_batch:,} reports on{name_parts(manifest)}"),
+        ("results are shown", f"from {manifest.minimum_batch:,} reports on{name_parts(manifest)}"),
     ]
     document = json.dumps(manifest.statement, indent=2, ensure_ascii=False)[:200_000]
     return HTMLResponse(_template("manifest.html").render(survey=manifest, rows=rows, document=document))
