@@ -413,6 +413,10 @@ def altered(key):
                                 lifetime_epsilon="9")),
         )  # fmt: skip
 
+    many = {"mechanism": "questions", "method": "split", "count": 200, "coins": {"keep": (1 << 31) + 12 * 1000}}
+    labels = {"kind": "questions", "labels": [str(number) for number in range(200)]}
+    yield "many questions", signed(key, changed(questions, domain=labels, mechanism=many))
+
 
 def word_surveys(key, asked):
     """Alterations of a survey of words."""

@@ -1260,7 +1260,8 @@ function questions(description) {
   const keep = unit(description.coins.keep);
   require(2 * keep > UNITS);
   const power = method === "split" ? BigInt(count) : 1n;
-  const loss = ratio(BigInt(keep) ** power, (WHOLE - BigInt(keep)) ** power);
+  const { n, d } = ratio(BigInt(keep), WHOLE - BigInt(keep));
+  const loss = { n: n ** power, d: d ** power }; // reduced, because n / d is: reducing it again takes seconds
   const split = (answers, source) => row(count, (place) => bitOf(answers, place) === coin(source, keep));
   const sample = (answers, source) => {
     const asked = even(source, count);
