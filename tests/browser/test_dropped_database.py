@@ -61,11 +61,13 @@ def open_tab(chromium, site):
     return tab
 
 
-def cut_a_record(profile):
-    """Leave the log of the database as a kill between the two parts of a record leaves it."""
-    (log,) = (profile / "Default" / "IndexedDB").glob("*.leveldb/*.log")
-    with log.open("ab") as file:
-        file.write(HALF_A_RECORD)
+def cut_a_record(profile, place="IndexedDB"):
+    """Leave the logs of a store as a kill between the two parts of a record leaves them."""
+    logs = list((profile / "Default" / place).glob("**/*.log"))
+    assert logs
+    for log in logs:
+        with log.open("ab") as file:
+            file.write(HALF_A_RECORD)
 
 
 def session(chromium, site, name, before=""):
@@ -115,6 +117,26 @@ def test_without_a_copy_a_dropped_database_is_refused_and_not_begun_again(chromi
         assert tab.evaluate(AGAIN, names[0])[0] == "device-ledger"
         chromium.kill()
     chromium.restart()
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_damaged_copy_loses_nothing_and_if_both_are_damaged_nothing_more_is_spent(chromium, site, tmp_path, both):
+    """A kill that cuts records of both stores at the same moment loses the ledger, and then every report is refused."""
+    names = [f"/race-{number}.json" for number in range(3)]
+    made = []
+    for name in names[:2]:
+        made.append(session(chromium, site, name))
+        cut_a_record(tmp_path / "profile", "File System")
+        if both and len(made) == 1:
+            cut_a_record(tmp_path / "profile")
+        chromium.restart()
+    tab = open_tab(chromium, site)
+    found = [tab.evaluate(AGAIN, name) for name in names[:2]]
+    if both:
+        assert {code for code, _ in found} == {"device-ledger"}
+        assert tab.evaluate(AGAIN, names[2])[0] == "device-ledger"
+    else:
+        assert found == [[one, True] for one in made]
 
 
 def test_a_lost_or_old_copy_is_written_again(chromium, site):
