@@ -14,7 +14,7 @@ from sfumato.service.survey_settings import SurveySettings, place_of
 
 SKEW = timedelta(hours=1)  # clocks of devices and servers differ
 RETRY_SECONDS = "5"
-OPEN = {"Access-Control-Allow-Origin": "*"}
+OPEN = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 
 
 class SurveyBoard:

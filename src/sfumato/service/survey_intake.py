@@ -28,8 +28,8 @@ async def _read_request(request: Request) -> bytes | Response:
     board = get_board(request)
     limits = board.settings
     if not board.rate.allows(request.client.host if request.client else ""):
-        headers = {"Retry-After": RETRY_SECONDS, "Access-Control-Expose-Headers": "Retry-After"}
-        return refuse(429, "too-many-requests", "Too many requests from this address. Send again later.", **headers)
+        later = {"Retry-After": RETRY_SECONDS}
+        return refuse(429, "too-many-requests", "Too many requests from this address. Send again later.", **later)
     try:
         body = await read_body(request.stream(), limits.most_bytes)
         match request.headers.get("content-encoding", "identity").lower():

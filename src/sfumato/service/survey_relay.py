@@ -32,7 +32,7 @@ LINES_AT_ONCE = 20_000
 TIMEOUT = 60.0
 PAUSE_SECONDS = 30.0  # between attempts to deliver what waits
 _NAME = re.compile(r"[0-9a-f]{32}")
-_OPEN = {"Access-Control-Allow-Origin": "*"}
+_OPEN = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After"}
 _PREFLIGHT = {**_OPEN, "Access-Control-Allow-Headers": "Content-Type, Content-Encoding"}
 _SCHEMA = """CREATE TABLE IF NOT EXISTS lines
     (id TEXT, survey TEXT, line TEXT NOT NULL, PRIMARY KEY (survey, id)) WITHOUT ROWID"""
