@@ -1,6 +1,7 @@
 """`sfumato survey`: a new survey, a device's report, the results, and every refusal with its exit code."""
 
 import json
+import socket
 import time
 
 import pytest
@@ -310,3 +311,16 @@ def test_words_are_asked_reported_and_found():
     assert "of 2 intervals contain the true value." in found.stdout
     assert "may be frequent too" in found.stdout
     assert survey("report", "word.json", "Pizza", "--device", "other.db").exit_code != 0
+
+
+def test_a_port_that_is_used_is_refused_before_any_address_is_printed():
+    new()
+    with socket.socket() as used:
+        used.bind(("127.0.0.1", 0))
+        used.listen()
+        port = str(used.getsockname()[1])
+        for command in (("serve", "s.json"), ("relay", "http://localhost:9/reports")):
+            done = survey(*command, "--port", port)
+            assert done.exit_code == 2
+            assert "cannot be used" in done.output
+            assert "http://localhost:" not in done.stdout

@@ -2,6 +2,7 @@
 """Run a survey on a web server: serve, and a shuffling relay."""
 
 import os
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,19 +19,20 @@ METRICS_TOKEN = "SFUMATO_METRICS_TOKEN"  # noqa: S105 - the name of a variable
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 Host = Annotated[str, typer.Option(help="The address to listen on.", metavar="HOST")]
-Rate = Annotated[float, typer.Option(help="Requests per second from one address; 0: no limit.", metavar="N")]
+Port = Annotated[int, typer.Option(help="The port to listen on.", metavar="N", min=1, max=65535)]
+Rate = Annotated[float, typer.Option(help="Requests per second from one address; 0: no limit.", metavar="N", min=0)]
 
 
 def serve(
     surveys: Annotated[list[Path], typer.Argument(metavar="SURVEYS", help="Files of signed surveys.")],
     *,
     host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.", metavar="N")] = 8765,
+    port: Port = 8765,
     state: Annotated[
         str, typer.Option(help="A folder for the reports, or a postgresql:// address.", metavar="PLACE")
     ] = "collected",
-    workers: Annotated[int, typer.Option(help="The number of processes.", metavar="N")] = 1,
-    late: Annotated[int, typer.Option(help="Accept reports of so many earlier periods.", metavar="N")] = 1,
+    workers: Annotated[int, typer.Option(help="The number of processes.", metavar="N", min=1)] = 1,
+    late: Annotated[int, typer.Option(help="Accept reports of so many earlier periods.", metavar="N", min=0)] = 1,
     rate: Rate = 50.0,
     consent: Annotated[
         Path | None, typer.Option(help="A text file with your consent and privacy text.", metavar="FILE")
@@ -60,6 +62,7 @@ def serve(
                     "Make a survey first: sfumato survey new; a list of keys: sfumato survey keys.",
                 )
         manifests = [read_manifest(path.read_bytes()) for path in surveys]
+        _refuse_used_port(host, port)
         from sfumato.service.survey_settings import VARIABLE, SurveySettings
 
         settings = SurveySettings(
@@ -99,7 +102,7 @@ def relay(
     batch: Annotated[int, typer.Option(help="Pass on so many reports of a survey together.", metavar="N")] = 1000,
     state: Annotated[Path, typer.Option(help="The file of the reports that wait.", metavar="FILE")] = Path("relay.db"),
     host: Host = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on.", metavar="N")] = 8766,
+    port: Port = 8766,
     rate: Rate = 50.0,
 ) -> None:
     """Shuffle: take reports, strip everything else, and pass them on to a collector in batches and random order."""
@@ -115,6 +118,7 @@ def relay(
             )
         if batch < 2:
             raise Usage("A batch must have 2 reports or more.", "One report cannot be shuffled.")
+        _refuse_used_port(host, port)
         from sfumato.service.survey_relay import RelaySettings, make_relay_app
 
         app: Starlette = make_relay_app(RelaySettings(upstream, batch, str(state), requests_per_second=rate))
@@ -123,6 +127,20 @@ def relay(
         uvicorn.run(
             app, host=host, port=port, access_log=False, log_level="warning", server_header=False, date_header=False
         )
+
+
+def _refuse_used_port(host: str, port: int) -> None:
+    """Refuse before any address is printed, and before workers start."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(kind) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, port))
+        except OSError:
+            raise Usage(
+                f"The address {host}, port {port} cannot be used: another program may listen there.",
+                "Choose another port with --port, or another address with --host.",
+            ) from None
 
 
 def _find_token(state: str) -> str:
