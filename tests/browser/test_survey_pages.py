@@ -245,7 +245,7 @@ def test_a_survey_with_a_delta_needs_the_persons_permission(playwright, tmp_path
     try:
         tab = chromium.tab(server.at(f"/s/{manifest.id}"))
         tab.get_by_label("A number from 0 to 24").fill("8")
-        assert "With a probability of up to δ = 0.0000999" in tab.inner_text(".lead")
+        assert "With a probability of up to δ = 0.0001," in tab.inner_text(".lead")
         tab.get_by_role("button", name="Randomise my answer").click()
         wait_until_it_says(tab, "your caps do not allow")
         tab.get_by_role("button", name="Allow a probability of up to δ = 0.0001 for one answer to this survey").click()

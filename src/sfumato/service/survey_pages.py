@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
 from functools import lru_cache
 from pathlib import Path
 
@@ -35,11 +36,17 @@ def show_respondent(manifest: Manifest, settings: SurveySettings) -> HTMLRespons
         survey=manifest,
         sure=_bound_certainty(float(manifest.price)),
         epsilon=format_epsilon(manifest.price),
-        delta=format_epsilon(manifest.price_delta) if manifest.price_delta else "",
+        delta=_round_delta(manifest.price_delta) if manifest.price_delta else "",
         consent=consent,
         address=manifest.endpoint or "reports",
     )
     return HTMLResponse(text)
+
+
+def _round_delta(delta: Decimal) -> str:
+    """Three digits, rounded up: a person reads the same text here and on the page's buttons."""
+    places = Decimal(1).scaleb(delta.adjusted() - 2)
+    return f"{delta.quantize(places, ROUND_UP).normalize():f}"
 
 
 def show_manifest(manifest: Manifest, settings: SurveySettings) -> HTMLResponse:
