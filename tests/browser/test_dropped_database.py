@@ -7,7 +7,6 @@ kills on a busy machine, and in none of 240 others, so the tests below write the
 """
 
 import random
-import shutil
 
 import pytest
 from make_vectors import FixedKey
@@ -163,19 +162,21 @@ def test_a_lost_or_old_copy_is_written_again(chromium, site):
 @pytest.mark.slow
 def test_many_kills_lose_no_charge(playwright, site, tmp_path):
     """A kill 0 to 50 ms after each report; sometimes the kill leaves half a record, as it may under load."""
-    chance, profile, kills = random.Random(14), tmp_path / "profile", 0
+    chance, kills = random.Random(14), 0
     while kills < MANY_KILLS:
+        profile = tmp_path / f"profile-{kills}"
         chromium, seen = Chromium(playwright, profile), {}
-        for number in range(SURVEYS):
-            tab = open_tab(chromium, site)
-            assert [tab.evaluate(AGAIN, name) for name in seen] == [[one, True] for one in seen.values()], kills
-            name = f"/race-{number}.json"
-            seen[name] = tab.evaluate(REPORT, name)
-            tab.wait_for_timeout(chance.choice((0, chance.uniform(0, 50))))
+        try:
+            for number in range(SURVEYS):
+                tab = open_tab(chromium, site)
+                assert [tab.evaluate(AGAIN, name) for name in seen] == [[one, True] for one in seen.values()], kills
+                name = f"/race-{number}.json"
+                seen[name] = tab.evaluate(REPORT, name)
+                tab.wait_for_timeout(chance.choice((0, chance.uniform(0, 50))))
+                chromium.kill()
+                kills += 1
+                if chance.random() < 0.3:
+                    cut_a_record(profile)
+                chromium.restart()
+        finally:
             chromium.kill()
-            kills += 1
-            if chance.random() < 0.3:
-                cut_a_record(profile)
-            chromium.restart()
-        chromium.kill()
-        shutil.rmtree(profile)
