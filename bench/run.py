@@ -9,7 +9,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-PARTS = ("noise.py", "ask.py", "local.py", "accuracy.py", "keys.py", "learn.py", "survey_server.py", "serve.py")
+PARTS = (
+    "noise.py",
+    "ask.py",
+    "postgres.py",
+    "local.py",
+    "accuracy.py",
+    "keys.py",
+    "learn.py",
+    "survey_server.py",
+    "serve.py",
+)
 MISSED = "MISSED"
 
 

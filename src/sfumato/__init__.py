@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from sfumato import errors
 
 if TYPE_CHECKING:
-    from sfumato import lab, learning, local
+    from sfumato import engines, lab, learning, local
     from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
     from sfumato.catalog.budget import Budget
@@ -59,6 +59,7 @@ _LOADED_ON_USE = {
     "choose": ("sfumato.standalone.private_choice", "choose"),
     "count": ("sfumato.query.frame", "count"),
     "count_distinct": ("sfumato.query.frame", "count_distinct"),
+    "engines": ("sfumato.engines", ""),  # the package itself
     "lab": ("sfumato.lab", ""),  # the package itself
     "learning": ("sfumato.learning", ""),  # the package itself
     "local": ("sfumato.local", ""),  # the package itself
@@ -102,6 +103,7 @@ __all__ = [
     "connect",
     "count",
     "count_distinct",
+    "engines",
     "errors",
     "lab",
     "learning",

@@ -20,7 +20,7 @@ from sfumato.catalog.dataset import Dataset, Table, change_dataset, replace_tabl
 from sfumato.catalog.text_format import TextFormat
 from sfumato.catalog.unique_keys import list_keys
 from sfumato.curator import Curator
-from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.backend import Backend, choose_backend, find_snapshot
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, describe_kind
 from sfumato.folder_ledger import (
     LedgerPlace,
@@ -74,6 +74,7 @@ def protect(
     analysts: Mapping[str, Budget] | None = None,
     strict: bool = False,
     cap_epsilon: Number = "0.1",
+    engine: Backend | None = None,
 ) -> Curator:
     """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
 
@@ -90,8 +91,10 @@ def protect(
     `version` makes the same data a new data version.
     `ledger` is the path of a file, or the URL of a PostgreSQL server (postgresql://user@host/database?schema=clinic).
     Without `ledger`, all data with the same `population` shares one ledger in memory until the process ends.
+    `engine` is where the data is pinned and asked: DuckDB in this process, or sf.engines.postgres(url).
     """
     rows_of = _check_data(data)
+    backend = _check_backend(engine) or choose_backend(None)
     check_text(version, "version")
     check_truth(strict, "strict")
     books_at = None if ledger is None else find_place(ledger)
@@ -106,36 +109,36 @@ def protect(
         count_column=count_column, unique=list_keys(unique),
     )  # fmt: skip
     dataset = Dataset(name, [table], budget, population, neighbours, analysts=_check_limits(analysts))
-    engine = DuckDBEngine.of_data(table, rows_of, Loading(strict=strict and not automatic))
+    pinned = backend.of_tables({table.name: (table, rows_of)}, Loading(strict=strict and not automatic))
     signer = Signer() if books_at is None else Signer(books_at.key)
     versions = {table.name: f"{version}-{hash_declaration(table)[:16]}"}
     if books_at is not None or population is not None:  # others may ask about other data on this ledger
         key = SECRET if books_at is None else signer.secret(b"data version")
-        versions[table.name] += f"-{engine.content_digest(table.name, key)[:32]}"
+        versions[table.name] += f"-{pinned.content_digest(table.name, key)[:32]}"
     try:
         if not automatic:
-            _warn(engine.load_report)
+            _warn(pinned.load_report)
     except LoadWarning:  # where warnings are errors
-        engine.close()
+        pinned.close()
         raise
     shared = books_at is None and population is not None
     try:
         books = _open_shared(dataset) if shared else _open_books(books_at, dataset)
     except BaseException:
-        engine.close()
+        pinned.close()
         raise
-    report = None if automatic else engine.load_report
-    curator = Curator(dataset, engine, books, versions, signer, load_report=report, shares_ledger=shared)
-    return _choose_bound(curator, rows_of, cap_epsilon, Loading(strict=strict)) if automatic else curator
+    report = None if automatic else pinned.load_report
+    curator = Curator(dataset, pinned, books, versions, signer, load_report=report, shares_ledger=shared)
+    return _choose_bound(curator, backend, rows_of, cap_epsilon, Loading(strict=strict)) if automatic else curator
 
 
-def _choose_bound(curator: Curator, data: object, epsilon: Number, loading: Loading) -> Curator:
+def _choose_bound(curator: Curator, backend: Backend, data: object, epsilon: Number, loading: Loading) -> Curator:
     """Buy max_rows_per_unit, and pin the data with it."""
     try:
         (declared,) = curator.dataset.tables.values()
         found = curator.find_cap(declared.name, epsilon)
         table = replace(declared, max_rows_per_unit=found.max_rows_per_unit)
-        engine = DuckDBEngine.of_data(table, data, loading)
+        engine = backend.of_tables({table.name: (table, data)}, loading)
         versions = {name: f"{version}-{table.max_rows_per_unit}" for name, version in curator.versions.items()}
         curator.read_from(replace_tables(curator.dataset, {table.name: table}), engine, versions)
         curator.keep_report(engine.load_report)
@@ -149,37 +152,42 @@ def _choose_bound(curator: Curator, data: object, epsilon: Number, loading: Load
 def open_folder(
     folder: str | Path,
     *,
+    engine: Backend | None = None,
     ledger: str | None = None,
     expected_head: str | tuple[int, str] | None = None,
     analysts: Mapping[str, Budget] | None = None,
 ) -> Curator:
-    """Open a folder with catalog.toml. Its pinned data and its ledger are in it, unless the catalog names a ledger.
+    """Open a folder with catalog.toml. Its pinned data and its ledger are in it, unless the catalog names others.
 
+    `engine` is where the data is pinned and asked, in place of the catalog's: for example sf.engines.postgres(url).
     `expected_head` is the hash of a ledger entry that a reader has kept (every answer's disclosure has one). A ledger
     that lacks this entry is refused. `analysts` are the analysts' own limits, in place of the catalog's.
     """
     place = check_path(folder, "folder")
+    given = _check_backend(engine)
     if ledger is not None and not check_text(ledger, "ledger"):
         raise InvalidParameter("ledger", "must be a path or a URL", "an empty text", "Leave it out for the catalog's.")
     dataset = _load_declared(place, analysts)
+    backend = given or choose_backend(dataset.engine)
     address = find_address(place, dataset) if ledger is None else resolve_address(Path(), ledger)
     if not dataset.tables:
         hint = "Add one: sfumato add patients patients.csv --unit patient_id --column age:integer:0:120."
         raise CatalogError("catalog", "There is no table in this catalog yet.", hint)
-    pinned = make_private_folder(place / ".sfumato") / "snapshot.duckdb"
+    pinned = find_snapshot(place, backend)
+    make_private_folder(pinned.parent)
     first = dataset.ledger_id is None or not pinned.exists()
     report = None
     with locked(make_lock_file(place)) if first else nullcontext():
         if first:
             dataset = _load_declared(place, analysts)  # another process may have been first
         if not pinned.exists():
-            report = DuckDBEngine.prepare(pinned, dataset.tables, place).report
+            report = backend.prepare(pinned, dataset.tables, place).report
         tighten(pinned)
         books = open_ledger(place, dataset, address, expected_head)
     try:
         _warn(report)
         opened = read_stamp(pinned)
-        snapshot = DuckDBEngine.open(pinned, dataset.tables)
+        snapshot = backend.open(pinned, dataset.tables)
         signer = Signer(place / ".sfumato" / "signing.key")
     except BaseException:
         books.close()
@@ -188,11 +196,22 @@ def open_folder(
     curator = Curator(as_pinned, snapshot, books, snapshot.versions, signer, load_report=report)
 
     def reopen() -> None:
-        newer = DuckDBEngine.open(pinned, dataset.tables)
+        newer = backend.open(pinned, dataset.tables)
         curator.read_from(replace_tables(dataset, newer.tables), newer, newer.versions)
 
     curator.follow(CurrentData(pinned, opened, reopen))
     return curator
+
+
+def _check_backend(given: object) -> Backend | None:
+    """The engine that was given, if one was."""
+    if given is None:
+        return None
+    if not all(callable(getattr(given, name, None)) for name in ("of_tables", "prepare", "open")):
+        hint = "For example engine=sf.engines.postgres('postgresql://ann@host/clinic')."
+        raise InvalidParameter("engine", "must be one of sf.engines, called", describe_kind(given), hint)
+    backend: Backend = given  # type: ignore[assignment]
+    return backend
 
 
 def _load_declared(place: Path, analysts: Mapping[str, Budget] | None) -> Dataset:

@@ -4,6 +4,7 @@ An entry is a context manager over pytest's `request` (for servers and sessions 
 functions: `load` pins tables and returns an Engine, and `evaluate` computes row-level functions.
 """
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +12,15 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from sqlglot import exp
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
+from sfumato.engines.postgres.postgres_backend import PostgresBackend
+from sfumato.engines.postgres.postgres_sessions import Sessions
 from sfumato.engines.sql.dialect import DUCKDB
+from sfumato.engines.sql.postgres_dialect import make_dialect
 from sfumato.engines.sql.scalars import lower_expression
 from sfumato.kernel.expressions import Expression
 
@@ -46,4 +51,23 @@ def offer_duckdb(request) -> Iterator[EngineUnderTest]:
     yield EngineUnderTest(DuckDBEngine.of_tables, evaluate)
 
 
-ENGINES = {"duckdb": offer_duckdb}
+@contextmanager
+def offer_postgres(request) -> Iterator[EngineUnderTest]:
+    backend = PostgresBackend(request.getfixturevalue("postgres_server").url, f"pinned_{uuid.uuid4().hex}", 60)
+    session = Sessions(backend.url, 60).open()
+    kinds = 'place int, x float8, y float8, t text COLLATE "C", u text COLLATE "C", d date, m timestamp, b boolean'
+    session.execute(f"CREATE TEMP TABLE data ({kinds})")
+
+    def evaluate(rows, functions):
+        session.execute("TRUNCATE data")
+        with session.cursor() as cursor, cursor.copy("COPY data FROM STDIN") as copy:
+            for place, row in enumerate(rows):
+                copy.write_row((place, *(row[name] for name in TYPES)))
+        tree = exp.select(*map(lower_expression, functions)).from_("data").order_by("place")
+        return session.execute(make_dialect("pg_temp", {}).write(tree)).fetchall()
+
+    with session:
+        yield EngineUnderTest(backend.of_tables, evaluate)
+
+
+ENGINES = {"duckdb": offer_duckdb, "postgres": offer_postgres}

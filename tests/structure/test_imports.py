@@ -27,9 +27,9 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "catalog": {"kernel", "number_arguments", "errors"},
     "row_meanings": {"catalog", "kernel"},
     "query": {"row_meanings", *BELOW},
-    "ingest": {"private_files", *BELOW},
+    "ingest": {"extras", "private_files", *BELOW},
     "planning": {"query", *BELOW},
-    "engines": {"ingest", "row_meanings", *BELOW},
+    "engines": {"extras", "ingest", "row_meanings", *BELOW},
     "ledger": {"extras", "signing", *TEXTS, *BELOW},
     "answers": {
         "accuracy",

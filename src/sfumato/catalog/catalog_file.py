@@ -46,6 +46,7 @@ TABLE_KEYS = (
     "public",
     "unique",
 )  # as in Table
+ABOUT = ("name", "population", "neighbours", "ledger_id", "ledger", "schemas", "engine")  # as in Dataset
 HEAD = re.compile(r"""\ufeff?\s*\[\s*["']?dataset["']?\s*\]""")
 LEDGER_ID = re.compile(r"""(\s*["']?ledger_id["']?\s*=\s*)("(?:[^"\\]|\\.)*"|'[^']*')""")
 UNITS = (
@@ -125,7 +126,7 @@ def _set_line(text: str, ledger_id: str) -> str:
 def write_public_catalog(dataset: Dataset) -> str:
     """What an analyst may know of a dataset, as a catalog: its declarations, without sources, ledger and analysts."""
     tables = {name: _hide_source(table) for name, table in dataset.tables.items()}
-    shown = change_dataset(dataset, tables=tables, ledger=None, ledger_id=None, analysts={})
+    shown = change_dataset(dataset, tables=tables, engine=None, ledger=None, ledger_id=None, analysts={})
     return "\n".join(_write_lines(shown))
 
 
@@ -164,7 +165,7 @@ def _parse(content: bytes) -> Section:
 def _read_content(content: Section) -> Dataset:
     _check_keys("", content, ("dataset", "budget", "analysts", "tables", "views"), ("dataset", "budget"))
     about = _read_section("dataset", content["dataset"])
-    _check_keys("dataset", about, ("name", "population", "neighbours", "ledger_id", "ledger", "schemas"), ("name",))
+    _check_keys("dataset", about, ABOUT, ("name",))
     budget = _read_budget("budget", content["budget"], "basic")
     analysts = _read_section("analysts", content.get("analysts", {}))
     tables = _read_section("tables", content.get("tables", {}))
@@ -278,6 +279,8 @@ def _write_lines(dataset: Dataset) -> Iterator[str]:
     yield f"neighbours = {_write_string(dataset.neighbours.value)}"
     if dataset.schemas:
         yield f"schemas = [{', '.join(map(_write_string, dataset.schemas))}]"
+    if dataset.engine is not None:
+        yield f"engine = {_write_string(dataset.engine)}"
     if dataset.ledger is not None:
         yield f"ledger = {_write_string(dataset.ledger)}"
     if dataset.ledger_id is not None:

@@ -174,6 +174,7 @@ class Dataset:
     views: Mapping[str, str] = field(hash=False)
     ledger: str | None  # the ledger's path, relative to the folder, or its URL; None: ledger.db in the folder
     schemas: tuple[str, ...]  # other names that a question may write before a table: schema.table
+    engine: str | None  # where tables are pinned and asked: a name, or the URL of a server; None: DuckDB
 
     def __init__(  # noqa: PLR0917 - the order of the fields
         self,
@@ -187,6 +188,7 @@ class Dataset:
         views: Mapping[str, str] = MappingProxyType({}),
         ledger: str | None = None,
         schemas: Sequence[str] = (),
+        engine: str | None = None,
     ) -> None:
         with name_place("dataset"):
             freeze(
@@ -197,6 +199,7 @@ class Dataset:
                 ledger_id=None if ledger_id is None else read_text(ledger_id, "ledger_id", MOST_CHARACTERS),
                 ledger=None if ledger is None else read_text(ledger, "ledger", 10_000),
                 schemas=_read_schemas(schemas),
+                engine=None if engine is None else read_text(engine, "engine", 10_000),
             )
         if not isinstance(budget, Budget):
             raise build_catalog_error(

@@ -124,9 +124,10 @@ def _declare_rows(folder: Path, table: str, most: int) -> None:
     from sfumato.catalog.catalog_file import FILE, replace_file
     from sfumato.catalog.table_edit import edit_max_rows
     from sfumato.cli.pinning import find_snapshot_path
-    from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+    from sfumato.engines.backend import choose_backend
     from sfumato.ingest.load_report import Loading
 
     text, dataset = edit_max_rows(folder, table, most)
-    DuckDBEngine.prepare(find_snapshot_path(folder), dataset.tables, folder, loading=Loading(quiet=True))
+    pinned = find_snapshot_path(folder, dataset)
+    choose_backend(dataset.engine).prepare(pinned, dataset.tables, folder, loading=Loading(quiet=True))
     replace_file(folder / FILE, text)

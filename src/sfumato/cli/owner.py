@@ -45,7 +45,8 @@ EXAMPLE = """
 # A table, as `sfumato add` writes it:
 #
 # [tables.visits]
-# source = "visits.csv"               # relative to this file; or "visits/*.parquet", or "clinic.duckdb::visits"
+# source = "visits.csv"               # relative to this file; or "visits/*.parquet", "clinic.duckdb::visits",
+#                                     # or "postgres:public.visits"
 # unit_column = "patient_id"          # privacy unit: all rows of one patient; or: unit = "row"; or: unit = "counts"
 #                                     # and count_column = "n": each unit of n is one person
 # max_rows_per_unit = 10              # contribution bound: 10 rows of one patient count in full
@@ -83,6 +84,13 @@ def init(
             metavar="PATH|URL",
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Where data is pinned and asked: duckdb, postgres, or the URL of a PostgreSQL database.",
+            metavar="NAME|URL",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Begin a dataset: a folder with a catalog.toml."""
@@ -90,10 +98,14 @@ def init(
         from sfumato.catalog.budget import Budget
         from sfumato.catalog.catalog_errors import build_catalog_error
         from sfumato.catalog.dataset import Dataset
+        from sfumato.engines.backend import choose_backend
 
         place = Path(context.obj) / folder
         budget = Budget(epsilon, delta)
-        dataset = Dataset(name or place.resolve().name, [], budget, population, neighbours, ledger=ledger)
+        dataset = Dataset(
+            name or place.resolve().name, [], budget, population, neighbours, ledger=ledger, engine=engine
+        )
+        choose_backend(engine)  # one that does not exist, or lacks its extra, is refused now
         path = place / CATALOG
         if path.exists():
             raise build_catalog_error(
@@ -118,7 +130,7 @@ def add(
         typer.Argument(
             metavar="SOURCE",
             help="A .csv or .parquet file, many of one kind (visits/*.parquet), or a table of a DuckDB file "
-            "(clinic.duckdb::visits).",
+            "(clinic.duckdb::visits) or of a PostgreSQL database (postgres:public.visits).",
         ),
     ],
     *,
@@ -182,6 +194,7 @@ def add(
         from sfumato.catalog.dataset import Dataset, Table
         from sfumato.catalog.names import find_name
         from sfumato.catalog.text_format import TextFormat
+        from sfumato.engines.backend import choose_backend, use_sources_of
         from sfumato.ingest.load_report import Loading, write_count
         from sfumato.ingest.source_columns import list_source_columns
 
@@ -201,10 +214,11 @@ def add(
             )
         )
         written = _write_relative(folder, source)
-        columns = _gather_columns(
-            partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
-            not_null or [],
-        )  # fmt: skip
+        with use_sources_of(choose_backend(before.engine)):
+            columns = _gather_columns(
+                partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
+                not_null or [],
+            )  # fmt: skip
         if isinstance(row_unit, str) and find_name(row_unit, columns) is None:
             columns = {row_unit: Id(), **columns}
         table = Table(
@@ -229,9 +243,9 @@ def _suggest_type(kind: str) -> str:
         return "integer"
     if kind in ("FLOAT", "DOUBLE") or kind.startswith("DECIMAL"):
         return "real"
-    if kind.startswith("TIMESTAMP"):
+    if kind.startswith(("TIMESTAMP", "MOMENT")):
         return "datetime"
-    return {"BOOLEAN": "boolean", "DATE": "date"}.get(kind, SKIP)
+    return {"BOOLEAN": "boolean", "DATE": "date", "DAY(day)": "date"}.get(kind, SKIP)
 
 
 def _gather_columns(
@@ -259,9 +273,9 @@ def _gather_columns(
 
 def _write_relative(folder: Path, source: str) -> str:
     """The source as a path relative to the dataset's folder; it may be given relative to either folder."""
-    from sfumato.ingest.source_files import find_files, split_source
+    from sfumato.ingest.source_files import find_files, is_postgres, split_source
 
-    if find_files(source, folder):
+    if is_postgres(source) or find_files(source, folder):
         return source
     if not find_files(source):
         raise Usage(f"There is no file {source} in {folder}, or here.", "Check the path.")
@@ -274,11 +288,11 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
     """Pin the new table, then declare it. The rest of catalog.toml is unchanged. A crash leaves both or neither."""
     from sfumato.catalog.catalog_errors import build_catalog_error
     from sfumato.catalog.catalog_file import load_catalog
-    from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+    from sfumato.engines.backend import choose_backend
     from sfumato.private_files import make_private_folder
 
     path = folder / CATALOG
-    pinned = find_snapshot_path(folder)
+    pinned = find_snapshot_path(folder, wanted)
     make_private_folder(pinned.parent)
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
@@ -289,7 +303,7 @@ def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "
             raise build_catalog_error(
                 f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}"
             )
-        report = DuckDBEngine.add(pinned, wanted.tables, newest, folder, loading)
+        report = choose_backend(wanted.engine).add(pinned, wanted.tables, newest, folder, loading)
         shutil.copymode(path, Path(scratch) / CATALOG)
         os.replace(Path(scratch) / CATALOG, path)
         return report

@@ -31,15 +31,18 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
     """Is the catalog valid, and is the pinned data up to date? Shows tables, units, bounds and changed sources."""
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
+        from sfumato.engines.backend import choose_backend, use_sources_of
         from sfumato.ingest.snapshot_file import compare_pinned
 
         folder = Path(context.obj)
         dataset = load_catalog(folder)
         states: dict[str, Pinning] = {}
-        if find_snapshot_path(folder).exists():
-            with working("Comparing the sources with the pinned data"):
-                states = compare_pinned(find_snapshot_path(folder), dataset.tables, folder)
-        _check_sources(folder, dataset, states)
+        pinned = find_snapshot_path(folder, dataset)
+        with use_sources_of(choose_backend(dataset.engine)):
+            if pinned.exists():
+                with working("Comparing the sources with the pinned data"):
+                    states = compare_pinned(pinned, dataset.tables, folder)
+            _check_sources(folder, dataset, states)
         if as_json:
             shown = write_dataset_json(dataset)
             for table in shown["tables"]:
@@ -90,7 +93,7 @@ def prepare(
         from sfumato.catalog.catalog_file import FILE, load_catalog, replace_file
         from sfumato.catalog.names import build_unknown_name, find_name
         from sfumato.catalog.table_edit import edit_reading
-        from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+        from sfumato.engines.backend import choose_backend
         from sfumato.ingest.load_report import Loading
 
         folder = Path(context.obj)
@@ -118,8 +121,8 @@ def prepare(
         text = None
         if only is not None and options:
             text, dataset = edit_reading(folder, only, options)
-        done = DuckDBEngine.prepare(
-            find_snapshot_path(folder), dataset.tables, folder, only=only, everything=everything,
+        done = choose_backend(dataset.engine).prepare(
+            find_snapshot_path(folder, dataset), dataset.tables, folder, only=only, everything=everything,
             loading=Loading(strict, quiet=as_json),
         )  # fmt: skip
         if text is not None:
@@ -155,9 +158,11 @@ def write_reload_command(folder: Path, table: str) -> str:
     return f"sfumato {place}prepare {shlex.quote(table)}"
 
 
-def find_snapshot_path(folder: Path) -> Path:
-    """Where a dataset's pinned data is."""
-    return folder / ".sfumato" / "snapshot.duckdb"
+def find_snapshot_path(folder: Path, dataset: "Dataset") -> Path:
+    """The file of a dataset's pinned data."""
+    from sfumato.engines.backend import choose_backend, find_snapshot
+
+    return find_snapshot(folder, choose_backend(dataset.engine))
 
 
 def _write_prepared_json(dataset: "Dataset", done: "Prepared") -> dict[str, Any]:

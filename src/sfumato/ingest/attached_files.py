@@ -27,8 +27,9 @@ def attach_file(
     if not attached:
         raise build_attach_error(table, path)
     stack.callback(connection.execute, f"DETACH {ATTACHED}")
-    return _unquote(names["schema"] or "main"), _unquote(names["table"])
+    return unquote(names["schema"] or "main"), unquote(names["table"])
 
 
-def _unquote(name: str) -> str:
+def unquote(name: str) -> str:
+    """A name that may be in double quotes, without them."""
     return name[1:-1].replace('""', '"') if name.startswith('"') else name

@@ -37,9 +37,11 @@ PLACE = f"{HIDDEN}_place"
 ANEW = f"{HIDDEN}_anew"
 FRAME = f"{HIDDEN}_frame"
 ATTACHED = f"{HIDDEN}_source"
+SOURCE_ROWS = f"{HIDDEN}_source_rows"  # of a database server
 
 # tables of a snapshot file
 PINNED = f"{HIDDEN}_pinned"  # the declaration and the version of each pinned table
 FACTS = f"{HIDDEN}_public"  # what was read from public tables
 MULTIPLICITIES = f"{HIDDEN}_multiplicities"  # of public tables: the most rows with one value, by column
+STORED = f"{HIDDEN}_stored"  # where the rows of a table are, if they are in a database: one place for each version
 SOURCES = f"{HIDDEN}_sources"  # the state of each source when it was pinned

@@ -1,4 +1,5 @@
-"""What the owner's data is read from: CSV and Parquet files, one or many; a table of a DuckDB file; a frame.
+"""What the owner's data is read from: CSV and Parquet files, one or many; a table of a DuckDB file or of a
+PostgreSQL database; a frame.
 
 Part of the trusted perimeter: claims K-50 and K-52. One person's record never changes how another's is read.
 """
@@ -6,6 +7,7 @@ Part of the trusted perimeter: claims K-50 and K-52. One person's record never c
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 import duckdb
@@ -19,10 +21,13 @@ from sfumato.ingest.database_tables import find_stored_table
 from sfumato.ingest.hidden_names import FRAME
 from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import is_read_as_text
-from sfumato.ingest.source_files import CSV, DATABASE, require_files
+from sfumato.ingest.server_sources import read_server_table
+from sfumato.ingest.source_files import CSV, DATABASE, is_postgres, require_files
 from sfumato.ingest.source_refusals import build_changed_error, build_no_rule_error, refuse_missing_columns
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
+
+_STATE = attrgetter("st_ino", "st_size", "st_mtime_ns")
 
 
 @contextmanager
@@ -43,8 +48,11 @@ def open_source(
             stack.callback(connection.unregister, FRAME)
             yield SourceRelation(FRAME, _describe(connection, FRAME) | kinds, reading=table.reading)
             return
+        if is_postgres(data):
+            yield read_server_table(connection, table, str(data), stack, whole=whole)
+            return
         files = require_files(table.name, str(data), folder or Path())
-        before = [_read_state(file) for file in files]
+        before = [_STATE(file.stat()) for file in files]
         if database := DATABASE.fullmatch(str(data)):
             schema, name = attach_file(connection, table.name, files[0], database["name"] or quote(table.name), stack)
             relation = find_stored_table(connection, table.name, schema, name)
@@ -55,7 +63,7 @@ def open_source(
             wanted = () if not whole else None if table.public else tuple(table.columns)
             found = read_parquet_files(connection, table.name, files, wanted, stack)
         yield replace(found, reading=table.reading)
-        if [_read_state(file) for file in files] != before:  # what was checked would not be what was pinned
+        if [_STATE(file.stat()) for file in files] != before:  # what was checked would not be what was pinned
             raise build_changed_error(table.name)
 
 
@@ -74,16 +82,10 @@ def check_readable(connection: duckdb.DuckDBPyConnection, table: Table, source: 
             raise build_no_rule_error(table.name, name, kind)
         refuse_ambiguous(table.name, name, declared, kind)
         if kind in FLOATS and is_read_as_text(declared):
-            column = quote(name)
-            beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
-            if connection.execute(beyond).fetchall():
+            beyond = f"isfinite({quote(name)}) AND ABS({quote(name)}) > {EXACT}"
+            if connection.execute(f"SELECT 1 FROM {source.relation} WHERE {beyond} LIMIT 1").fetchall():
                 raise build_no_rule_error(table.name, name, "floating-point numbers beyond 2**53")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:
     return {row[0]: str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
-
-
-def _read_state(file: Path) -> tuple[int, int, int]:
-    state = file.stat()
-    return state.st_ino, state.st_size, state.st_mtime_ns

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import duckdb
 
@@ -15,13 +16,13 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
 from sfumato.ingest.connections import SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import describe_origin
-from sfumato.ingest.hidden_names import FACTS, MULTIPLICITIES, PINNED, SOURCES
+from sfumato.ingest.hidden_names import ATTACHED, FACTS, HIDDEN, MULTIPLICITIES, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.source_files import CSV
 from sfumato.ingest.source_refusals import NotEnoughMemory, build_changed_error, build_source_error
 from sfumato.ingest.source_state import SourceState, SourceStatus, compare_state, is_unchanged, read_state
-from sfumato.ingest.sql_quoting import quote
+from sfumato.ingest.sql_quoting import quote, quote_text
 from sfumato.private_files import FOR_THE_OWNER, make_private_folder, sync_folder
 
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
@@ -54,6 +55,22 @@ class Pinning:
         return " and ".join([*([] if self.same_declaration else ["its declaration changed"]), *changed])
 
 
+class RowPlace(Protocol):
+    """Where rows are kept, if not in the file of the snapshot. The file then has everything but the rows."""
+
+    def bring(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> None:
+        """Bring the rows of pinned tables back, because other tables find their people through them."""
+        ...
+
+    def take(self, connection: duckdb.DuckDBPyConnection, tables: Sequence[Table]) -> None:
+        """Take the rows of tables that were just read."""
+        ...
+
+    def clean(self) -> None:
+        """Remove what the last two versions of the file do not name. The new file is in its place."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """What `prepare` did: why each table was read again, which stay as they are pinned, and the load report."""
@@ -73,6 +90,7 @@ def prepare(
     only: str | None = None,
     everything: bool = False,
     loading: Loading = AS_USUAL,
+    rows: RowPlace | None = None,
 ) -> Prepared:
     """Pin the tables whose source or declaration has changed; or one table; or all. The others keep their versions.
 
@@ -99,24 +117,44 @@ def prepare(
     kept = tuple(name for name in tables if name not in stale)
     report = LoadReport(())
     if stale or removed:
-        with _replace_file(path, copy=bool(kept)) as connection:
+        with _replace_file(path, rows, copy=bool(kept)) as connection:
             _remove(connection, [*stale, *removed])
             read = [table for table in order_tables(tables) if table.name in stale]
-            report = _load(connection, read, folder, loading)
+            report = _load(connection, tables, read, folder, loading, rows)
     return Prepared(stale, kept, removed, report, tuple(name for name in gone if name in kept))
 
 
-def add(path: Path, tables: Mapping[str, Table], newest: str, folder: Path, loading: Loading = AS_USUAL) -> LoadReport:
+def add(  # noqa: PLR0917 - as `prepare`, which has names for them
+    path: Path,
+    tables: Mapping[str, Table],
+    newest: str,
+    folder: Path,
+    loading: Loading = AS_USUAL,
+    rows: RowPlace | None = None,
+) -> LoadReport:
     """Pin one more table, and any that is not there; the others stay as they are pinned."""
-    with _replace_file(path, copy=True) as connection:
+    with _replace_file(path, rows, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         # one of that name is of an addition that was cut off
         read = [table for table in order_tables(tables) if table.name == newest or table.name not in there]
-        return _load(connection, read, folder, loading)
+        return _load(connection, tables, read, folder, loading, rows)
 
 
-def _load(connection: duckdb.DuckDBPyConnection, tables: Sequence[Table], folder: Path, loading: Loading) -> LoadReport:
-    return combine_reports((_pin(connection, table, folder, loading) for table in tables), loading)
+def _load(  # noqa: PLR0917 - two callers
+    connection: duckdb.DuckDBPyConnection,
+    tables: Mapping[str, Table],
+    read: Sequence[Table],
+    folder: Path,
+    loading: Loading,
+    rows: RowPlace | None,
+) -> LoadReport:
+    if rows is not None:
+        links = [find_name(table.unit_through[1], tables) for table in read if table.unit_through is not None]
+        rows.bring(connection, [table for table in tables.values() if table.name in links and table not in read])
+    report = combine_reports((_pin(connection, table, folder, loading) for table in read), loading)
+    if rows is not None:
+        rows.take(connection, read)
+    return report
 
 
 def compare_pinned(path: Path, tables: Mapping[str, Table], folder: Path) -> dict[str, Pinning]:
@@ -205,8 +243,11 @@ def _remove(connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None
 
 
 @contextmanager
-def _replace_file(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A new file beside the old one, which takes its place when all went well. Readers keep the file they opened."""
+def _replace_file(path: Path, rows: RowPlace | None, *, copy: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A new file beside the old one, which takes its place when all went well. Readers keep the file they opened.
+
+    If rows are kept elsewhere, the new file has none.
+    """
     make_private_folder(path.parent)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="new-") as scratch:
         new = Path(scratch) / path.name
@@ -214,6 +255,22 @@ def _replace_file(path: Path, *, copy: bool = False) -> Iterator[duckdb.DuckDBPy
             shutil.copyfile(path, new)
         with connect_to_pin(str(new)) as connection:
             yield connection
+        if rows is not None:
+            new = _leave_rows_out(new)
         new.chmod(FOR_THE_OWNER)
         os.replace(new, path)
     sync_folder(path.parent)
+    if rows is not None:
+        rows.clean()
+
+
+def _leave_rows_out(full: Path) -> Path:
+    """Another file with the same tables. Those of the catalog are empty: a deleted row could still be in the file."""
+    bare = full.with_name(f"bare-{full.name}")
+    with connect_to_pin(str(bare)) as connection:
+        connection.execute(f"ATTACH {quote_text(str(full))} AS {ATTACHED} (READ_ONLY)")
+        found = f"SELECT table_name FROM duckdb_tables() WHERE database_name = '{ATTACHED}'"
+        for (name,) in connection.execute(found).fetchall():
+            kept = "" if name.startswith(HIDDEN) else " LIMIT 0"
+            connection.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {ATTACHED}.main.{quote(name)}{kept}")
+    return bare

@@ -8,7 +8,13 @@ from sfumato.ingest.source_refusals import KINDS, build_source_error
 
 CSV, PARQUET = (".csv", ".tsv", ".txt"), (".parquet", ".pq")
 DATABASE = re.compile(r"(?P<path>.+?\.(?:duckdb|ddb|db))(?:::(?P<name>.+))?", re.IGNORECASE)
+SERVER_TABLE = re.compile(r"(?:(?P<url>postgres(?:ql)?://\S*?)::|postgres:)(?P<name>[^:/].*)")
 PATTERN = re.compile(r"[*?[]")
+
+
+def is_postgres(source: object) -> bool:
+    """Does a source name a table of a PostgreSQL database? postgres:schema.table, or postgresql://…::schema.table."""
+    return isinstance(source, str) and SERVER_TABLE.fullmatch(source) is not None
 
 
 def find_files(source: str, folder: Path | None = None) -> tuple[Path, ...]:

@@ -10,7 +10,9 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
-from sfumato.ingest.source_files import DATABASE, find_files
+from sfumato.errors import CatalogError
+from sfumato.ingest.server_sources import digest_server_table
+from sfumato.ingest.source_files import DATABASE, find_files, is_postgres
 
 
 class SourceStatus(Enum):
@@ -49,11 +51,16 @@ class SourceState:
 
 def read_state(source: str, folder: Path) -> SourceState:
     """The files of a source, as they are now."""
+    if is_postgres(source):
+        name, rows, digest = digest_server_table(source)
+        return SourceState(source, (FileState(name, rows, 0, digest),))
     return SourceState(source, tuple(_read_file_state(file, folder) for file in _list_files(source, folder)))
 
 
 def is_unchanged(state: SourceState, folder: Path) -> bool:
     """Whether the files still have the sizes and times that they had when their digests were taken."""
+    if is_postgres(state.source):
+        return True  # its rows were read in one transaction
     was = [(file.name, file.size, file.modified_ns) for file in state.files]
     found = [(_name_file(file, folder), file.stat()) for file in _list_files(state.source, folder)]
     return was == [(name, state.st_size, state.st_mtime_ns) for name, state in found]
@@ -61,6 +68,8 @@ def is_unchanged(state: SourceState, folder: Path) -> bool:
 
 def compare_state(before: SourceState, source: str, folder: Path) -> tuple[SourceStatus, tuple[str, ...]]:
     """Whether a source is as it was, and the files that are not. A file of the same size is compared by its digest."""
+    if is_postgres(source):
+        return _compare_table(before, source)
     if not find_files(source, folder):
         return SourceStatus.GONE, tuple(file.name for file in before.files)
     was = {file.name: file for file in before.files}
@@ -73,6 +82,16 @@ def compare_state(before: SourceState, source: str, folder: Path) -> tuple[Sourc
     if before.source != source and not differing:  # another table of the same file
         differing = sorted(now)
     return (SourceStatus.CHANGED if differing else SourceStatus.UNCHANGED), tuple(differing)
+
+
+def _compare_table(before: SourceState, source: str) -> tuple[SourceStatus, tuple[str, ...]]:
+    """The same for a table of a database. One that cannot be read now is gone: its pinned data stays."""
+    try:
+        now = read_state(source, Path())
+    except CatalogError:
+        return SourceStatus.GONE, tuple(file.name for file in before.files)
+    same = now.files == before.files
+    return (SourceStatus.UNCHANGED if same else SourceStatus.CHANGED), () if same else (now.files[0].name,)
 
 
 def _is_same(was: FileState, path: Path) -> bool:

@@ -26,7 +26,9 @@ from sfumato.kernel.release import ExactAggregates
 
 
 class DuckDBEngine:
-    """Snapshots of the declared tables, in memory or in one database file."""
+    """Snapshots of the declared tables, in memory or in one database file. The class is also a Backend."""
+
+    snapshot_name = "snapshot.duckdb"
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         """The connection is sealed. A table that is not pinned as it is declared is refused."""
