@@ -24,7 +24,7 @@ from sfumato.row_meanings.evaluate import evaluate
 
 LOSS = sf.PureDP(1)
 STATES = {"hostile": {}, "empty": {"people": 0}, "crowd": {"people": 3, "crowd": 400}, "no sites": {"sites": False}}
-FAST, MANY, EACH = (100, 101, 102), range(200, 240), 30
+FAST, MANY, EACH = (100, 101), range(200, 240), 30
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -95,9 +95,9 @@ def test_generated_questions_have_the_reference_integers(loaded, seed):
 @pytest.mark.parametrize("state", [state for state in STATES if state != "hostile"])
 def test_so_they_do_in_other_states(loaded, state):
     """Without people; with one person who has hundreds of rows in each table; with an empty public table."""
-    wrong, compared = compare(loaded(state), state, generated(FAST[0]))
+    wrong, compared = compare(loaded(state), state, generated(FAST[0])[: EACH // 2])
     assert wrong == []
-    assert compared > EACH // 2
+    assert compared > EACH // 4
 
 
 def test_every_function_in_a_question_has_the_reference_integers(loaded):

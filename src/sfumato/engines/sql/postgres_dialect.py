@@ -297,6 +297,18 @@ def _write_like(node: exp.Expression) -> exp.Expression:
     return exp.Escape(this=like, expression=exp.Literal.string(""))
 
 
+def _compute_once(node: exp.Expression) -> exp.Expression:
+    """A subquery whose values are computed by calls: OFFSET 0 keeps PostgreSQL from repeating them at every use."""
+    if isinstance(node.this, exp.Select) and any(
+        called.name.startswith(PREFIX + name)
+        for column in node.this.expressions
+        for called in column.find_all(exp.Anonymous)
+        for name in ("add", "subtract", "multiply", "divide", "remainder", "two_to", "round")
+    ):
+        node.this.set("offset", exp.Offset(expression=exp.Literal.number(0)))
+    return node
+
+
 def _write_name(node: exp.Expression) -> exp.Expression:
     short = shorten_name(node.name)
     return node if short == node.name else exp.to_identifier(short, quoted=True)
@@ -307,7 +319,7 @@ REPLACEMENTS: dict[type[exp.Expression], Replace] = {
     exp.IntDiv: _write_whole_quotient, exp.Cast: _write_cast, exp.TryCast: _write_cast, exp.Literal: _write_literal,
     exp.Round: _write_round, exp.TimestampTrunc: _write_truncated, exp.Extract: _write_part,
     exp.DateDiff: _write_difference, exp.TimeToStr: _write_formatted, exp.RegexpLike: _write_pattern,
-    exp.Like: _write_like, exp.Identifier: _write_name,
+    exp.Like: _write_like, exp.Identifier: _write_name, exp.Subquery: _compute_once,
     exp.Mod: lambda node: _call("remainder", node.this, node.expression, double=True),
     exp.Pow: lambda node: _call("two_to", node.expression, double=True),
     exp.Upper: lambda node: _call("upper", node.this), exp.Lower: lambda node: _call("lower", node.this),
