@@ -31,9 +31,12 @@ OWNERS = (
 )
 QUESTIONS = {
     "COUNT, SUM, AVG by 100 keys": "SELECT k, COUNT(*) AS n, SUM(x) AS s, AVG(x) AS m FROM t GROUP BY k",
-    "COUNT and AVG with a filter": "SELECT COUNT(*) AS n, AVG(age) AS m FROM t WHERE x > 0.5 AND age < 60",
+    "COUNT and AVG with a filter": "SELECT COUNT(*) AS n, AVG(age) AS m FROM t WHERE x > 0.5",
 }
-COMPUTED = "SELECT k, SUM(x * age) AS s FROM t GROUP BY k"
+NOT_PINNED = {  # their steps are computed for each row, whatever is pinned
+    "A filter that narrows the bounds": "SELECT COUNT(*) AS n, AVG(age) AS m FROM t WHERE age < 60",
+    "Arithmetic inside an aggregate": "SELECT k, SUM(x * age) AS s FROM t GROUP BY k",
+}
 
 
 @contextmanager
@@ -97,7 +100,8 @@ def measure(report: Table, url: str, plain: "psycopg.Connection[Any]", unit: obj
 
         for what, question in QUESTIONS.items():
             missed += line(what, question, limits[what])
-        line("Arithmetic inside an aggregate", COMPUTED, None)
+        for what, question in NOT_PINNED.items():
+            line(what, question, None)
         curator.engine._queries._stored = {"t": {}}  # type: ignore[attr-defined]  # as if nothing were pinned
         line("Without pinned columns: COUNT, SUM, AVG by 100 keys", QUESTIONS["COUNT, SUM, AVG by 100 keys"], None)
     return missed
