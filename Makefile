@@ -34,6 +34,13 @@ help:
 		else \
 			echo "*** Chromium is missing, and the tests in tests/browser will fail. Install it: sudo apt-get install chromium ***"; \
 		fi; }
+	@java -version 2>&1 | grep -Eq 'version "(1[7-9]|[2-9][0-9])' || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Java 17, for the tests of the engine on Spark"; \
+			apt-get -qq update >/dev/null && apt-get -qq -y install --no-install-recommends openjdk-17-jre-headless >/dev/null; \
+		else \
+			echo "*** Java 17 is missing, and the engine on Spark will NOT BE TESTED (under CI: fail). Install it: sudo apt-get install openjdk-17-jre-headless ***"; \
+		fi; }
 	@touch $@
 
 .venv/.bench: .venv/.core

@@ -13,15 +13,19 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from sqlglot import exp
+from spark_session import start_spark, to_spark
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.engine import Engine
 from sfumato.engines.postgres.postgres_backend import PostgresBackend
 from sfumato.engines.postgres.postgres_sessions import Sessions
+from sfumato.engines.spark.spark_columns import write_spark_schema
+from sfumato.engines.spark.spark_engine import SparkEngine
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.engines.sql.postgres_dialect import make_dialect
 from sfumato.engines.sql.scalars import lower_expression
+from sfumato.engines.sql.spark_dialect import SPARK
 from sfumato.kernel.expressions import Expression
 
 Tables = Mapping[str, tuple[Table, Any]]
@@ -30,13 +34,21 @@ TYPES = {
     "m": pa.timestamp("us"), "b": pa.bool_(),
 }  # fmt: skip
 
+SPARK_TYPES = {
+    "x": "DOUBLE", "y": "DOUBLE", "t": "VARCHAR", "u": "VARCHAR", "d": "DATE", "m": "TIMESTAMP", "b": "BOOLEAN",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class EngineUnderTest:
-    """`evaluate(rows, functions)`: the value of each function in each row; rows map the names of TYPES to values."""
+    """`evaluate(rows, functions)`: the value of each function in each row; rows map the names of TYPES to values.
+
+    `every`: fast tests ask one question in so many; slow tests ask all of them.
+    """
 
     load: Callable[[Tables], Engine]
     evaluate: Callable[[Sequence[Mapping[str, Any]], Sequence[Expression]], list[tuple[Any, ...]]]
+    every: int = 1
 
 
 @contextmanager
@@ -70,4 +82,22 @@ def offer_postgres(request) -> Iterator[EngineUnderTest]:
         yield EngineUnderTest(backend.of_tables, evaluate)
 
 
-ENGINES = {"duckdb": offer_duckdb, "postgres": offer_postgres}
+@contextmanager
+def offer_spark(request) -> Iterator[EngineUnderTest]:
+    session = start_spark()
+
+    def load(tables):
+        frames = {name: (table, session.createDataFrame(*to_spark(rows))) for name, (table, rows) in tables.items()}
+        return SparkEngine.of_tables(session, frames)
+
+    def evaluate(rows, functions):
+        data = pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in TYPES.items()})
+        session.createDataFrame(data, write_spark_schema(SPARK_TYPES)).createOrReplaceTempView("data")
+        written = [f"{SPARK.write(lower_expression(function))} AS c{place}" for place, function in enumerate(functions)]
+        found = session.sql(f"SELECT {', '.join(written)} FROM data").toArrow()
+        return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+    yield EngineUnderTest(load, evaluate, every=6)
+
+
+ENGINES = {"duckdb": offer_duckdb, "postgres": offer_postgres, "spark": offer_spark}

@@ -86,24 +86,32 @@ def generated(seed):
 
 
 @pytest.mark.parametrize("seed", FAST)
-def test_generated_questions_have_the_reference_integers(loaded, seed):
-    wrong, compared = compare(loaded("hostile"), "hostile", generated(seed))
+def test_generated_questions_have_the_reference_integers(under_test, loaded, seed):
+    texts = generated(seed)[seed % under_test.every :: under_test.every]
+    wrong, compared = compare(loaded("hostile"), "hostile", texts)
     assert wrong == []
-    assert compared > EACH // 2
+    assert compared > len(texts) // 2
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "hostile"])
-def test_so_they_do_in_other_states(loaded, state):
+def test_so_they_do_in_other_states(under_test, loaded, state):
     """Without people; with one person who has hundreds of rows in each table; with an empty public table."""
-    wrong, compared = compare(loaded(state), state, generated(FAST[0])[: EACH // 2])
+    texts = generated(FAST[0])[: EACH // 2][:: under_test.every]
+    wrong, compared = compare(loaded(state), state, texts)
     assert wrong == []
-    assert compared > EACH // 4
+    assert compared > len(texts) // 2
 
 
-def test_every_function_in_a_question_has_the_reference_integers(loaded):
-    wrong, compared = compare(loaded("hostile"), "hostile", [question.text for question in OF_FUNCTIONS])
+def test_every_function_in_a_question_has_the_reference_integers(under_test, loaded):
+    texts = [question.text for question in OF_FUNCTIONS][:: under_test.every]
+    wrong, compared = compare(loaded("hostile"), "hostile", texts)
     assert wrong == []
-    assert compared == len(OF_FUNCTIONS)
+    assert compared == len(texts)
+
+
+@pytest.mark.slow
+def test_all_functions_in_questions_have_the_reference_integers(loaded):
+    assert compare(loaded("hostile"), "hostile", [question.text for question in OF_FUNCTIONS])[0] == []
 
 
 @pytest.mark.slow
@@ -131,6 +139,6 @@ def test_every_function_has_the_same_bits(under_test):
     assert wrong == []
 
 
-def test_a_wrong_engine_is_noticed(loaded):
+def test_a_wrong_engine_is_noticed(under_test, loaded):
     """Negative control: the rows of another state are other integers."""
-    assert compare(loaded("empty"), "hostile", generated(FAST[0]))[0]
+    assert compare(loaded("empty"), "hostile", generated(FAST[0])[:: under_test.every])[0]

@@ -1,5 +1,7 @@
 """Read the counts of a counts table once: how many people they stand for, and which of them are not counts."""
 
+from collections.abc import Mapping
+
 import duckdb
 
 from sfumato.catalog.counts_unit import MOST_PEOPLE
@@ -19,6 +21,12 @@ def expand_counts(
     report = survey_counts(connection, table, source)
     if source.records not in (None, report.records):
         raise build_records_error(table.name)
+    refuse_too_many(table, report)
+    return repeat_records(table, source, report.people), report
+
+
+def refuse_too_many(table: Table, report: CountsReport) -> None:
+    """Refuse counts that stand for more people than a table can have."""
     if report.people > MOST_PEOPLE:
         what = f"its counts stand for more than {MOST_PEOPLE:,} people, the most that a counts table can have."
         hint = (
@@ -26,23 +34,34 @@ def expand_counts(
             "clamped. A table of more people needs one row for each of them (unit ROW)."
         )
         raise build_source_error(table.name, what, hint)
-    return repeat_records(table, source, report.people), report
 
 
 def survey_counts(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CountsReport:
     """What the counts of the records are."""
-    name = str(table.count_column)
-    outcomes = {
-        "missing": quote(ABSENT + name),
+    query = f"SELECT outcome, COUNT(*), SUM({TIMES}) FROM ({select_outcomes(table, source)}) GROUP BY outcome"
+    found = connection.execute(query).fetchall()
+    return report_counts(table, {str(row[0]): (int(row[1]), int(row[2])) for row in found})
+
+
+def select_outcomes(table: Table, source: SourceRelation) -> str:
+    """The query of what became of each record's count, `outcome`, and of its people, TIMES."""
+    cases = " ".join(f"WHEN {test} THEN '{outcome}'" for outcome, test in _list_outcomes(table).items())
+    return f"SELECT CASE {cases} ELSE 'counted' END AS outcome, {TIMES} FROM ({select_counted(table, source)})"
+
+
+def report_counts(table: Table, counts: Mapping[str, tuple[int, int]]) -> CountsReport:
+    """The report, from the numbers of records and of people with each outcome."""
+    records, people = (sum(numbers[place] for numbers in counts.values()) for place in (0, 1))
+    by_outcome = {outcome: counts.get(outcome, (0, 0))[0] for outcome in _list_outcomes(table)}
+    return CountsReport(str(table.count_column), records, people, **by_outcome)
+
+
+def _list_outcomes(table: Table) -> dict[str, str]:
+    return {
+        "missing": quote(ABSENT + str(table.count_column)),
         "unreadable": f"{COUNTED} IS NULL OR NOT isfinite({COUNTED})",
         "negative": f"{COUNTED} < 0",
         "fractional": f"{COUNTED} <> FLOOR({COUNTED})",
         "zero": f"{COUNTED} = 0",
         "clamped": f"{COUNTED} > {find_largest_count(table)}",
     }
-    cases = " ".join(f"WHEN {condition} THEN '{outcome}'" for outcome, condition in outcomes.items())
-    found = f"SELECT CASE {cases} ELSE 'counted' END AS outcome, {TIMES} FROM ({select_counted(table, source)})"
-    query = f"SELECT outcome, COUNT(*), SUM({TIMES}) FROM ({found}) GROUP BY outcome"
-    counts = {str(row[0]): (int(row[1]), int(row[2])) for row in connection.execute(query).fetchall()}
-    records, people = (sum(numbers[place] for numbers in counts.values()) for place in (0, 1))
-    return CountsReport(name, records, people, **{outcome: counts.get(outcome, (0, 0))[0] for outcome in outcomes})

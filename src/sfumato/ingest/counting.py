@@ -4,7 +4,7 @@ Beside the columns, the load writes small numbers for each row: what became of i
 number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import assert_never
 
@@ -95,17 +95,26 @@ def count_outcomes(
     connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, ColumnDeclaration]
 ) -> tuple[int, dict[str, ColumnReport]]:
     """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
-    names = list(columns)
-    found = {name: dict.fromkeys(Outcome, 0) for name in names}
+    counted: list[tuple[int, int, int]] = []
     for number, column in enumerate(pack_outcomes(columns)):
         query = f"SELECT {quote(column)}, COUNT(*) FROM {quote(table)} GROUP BY ALL"
-        for digits, count in connection.execute(query).fetchall():
-            rest = digits
-            for name in names[number * AT_ONCE : (number + 1) * AT_ONCE]:
-                rest, digit = divmod(rest, len(Outcome))
-                found[name][Outcome(digit)] += count
+        counted += [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
         connection.execute(f"ALTER TABLE {quote(table)} DROP COLUMN {quote(column)}")
     rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
+    return rows, report_columns(columns, rows, counted)
+
+
+def report_columns(
+    columns: Mapping[str, ColumnDeclaration], rows: int, counted: Iterable[tuple[int, int, int]]
+) -> dict[str, ColumnReport]:
+    """The report of each column, from how often each number of `pack_outcomes` is there: place, number, how often."""
+    names = list(columns)
+    found = {name: dict.fromkeys(Outcome, 0) for name in names}
+    for number, digits, count in counted:
+        rest = digits
+        for name in names[number * AT_ONCE : (number + 1) * AT_ONCE]:
+            rest, digit = divmod(rest, len(Outcome))
+            found[name][Outcome(digit)] += count
     reports = {}
     for name, declared in columns.items():
         counts = found[name]
@@ -114,7 +123,7 @@ def count_outcomes(
             name, NAMES[type(declared)], rows - null - unreadable - undeclared, null, unreadable, undeclared,
             counts[Outcome.CLAMPED_BELOW], counts[Outcome.CLAMPED_ABOVE], counts[Outcome.ROUNDED],
         )  # fmt: skip
-    return rows, reports
+    return reports
 
 
 def count_people(

@@ -117,8 +117,21 @@ def keep_facts(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     """Keep what was described."""
     connection.execute(f"CREATE TABLE IF NOT EXISTS {FACTS} (name VARCHAR, facts VARCHAR)")
     connection.execute(f"DELETE FROM {FACTS} WHERE name = ?", [table.name])
+    connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, write_facts(table)])
+
+
+def write_facts(table: Table) -> str:
+    """The declarations of all columns, as a text."""
     columns = {name: [type(declared).__name__, _list_parameters(declared)] for name, declared in table.columns.items()}
-    connection.execute(f"INSERT INTO {FACTS} VALUES (?, ?)", [table.name, json.dumps(columns)])
+    return json.dumps(columns)
+
+
+def apply_facts(table: Table, facts: str, multiplicities: tuple[tuple[str, int], ...]) -> Table:
+    """A public table with the declarations that it was described with."""
+    kinds = {kind.__name__: kind for kind in (Integer, Real, Category, Boolean, Text, Date, DateTime)}
+    described = json.loads(facts).items()
+    found = {name: kinds[kind](*parts) for name, (kind, parts) in described if name not in table.columns}
+    return replace(table, columns={**table.columns, **found}, multiplicities=multiplicities)
 
 
 def _list_parameters(declared: ColumnDeclaration) -> list[object]:
@@ -134,15 +147,9 @@ def add_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]
     if not any(table.public for table in tables.values()):
         return dict(tables)
     kept = dict(connection.execute(f"SELECT name, facts FROM {FACTS}").fetchall())
-    kinds = {kind.__name__: kind for kind in (Integer, Real, Category, Boolean, Text, Date, DateTime)}
-    found = {}
-    for name, table in tables.items():
-        if not table.public or name not in kept:
-            found[name] = table
-            continue
-        columns = dict(table.columns)
-        for column, (kind, parts) in json.loads(kept[name]).items():
-            if column not in columns:
-                columns[column] = kinds[kind](*parts)
-        found[name] = replace(table, columns=columns, multiplicities=read_multiplicities(connection, name))
-    return found
+    return {
+        name: apply_facts(table, kept[name], read_multiplicities(connection, name))
+        if table.public and name in kept
+        else table
+        for name, table in tables.items()
+    }

@@ -4,7 +4,7 @@ PostgreSQL database; a frame.
 Part of the trusted perimeter: claims K-50 and K-52. One person's record never changes how another's is read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from operator import attrgetter
@@ -23,7 +23,12 @@ from sfumato.ingest.parquet_files import read_parquet_files
 from sfumato.ingest.parsing import is_read_as_text
 from sfumato.ingest.server_sources import read_server_table
 from sfumato.ingest.source_files import CSV, DATABASE, is_postgres, require_files
-from sfumato.ingest.source_refusals import build_changed_error, build_no_rule_error, refuse_missing_columns
+from sfumato.ingest.source_refusals import (
+    build_changed_error,
+    build_inexact_error,
+    build_no_rule_error,
+    refuse_missing_columns,
+)
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
@@ -75,16 +80,36 @@ def check_readable(connection: duckdb.DuckDBPyConnection, table: Table, source: 
     Relies on: K-50.
     Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
     """
-    refuse_missing_columns(table.name, list(table.columns), source.columns)
+    check_types(table, source.columns)
+    for name in list_exact_floats(table, source.columns):
+        column = quote(name)
+        beyond = f"SELECT 1 FROM {source.relation} WHERE isfinite({column}) AND ABS({column}) > {EXACT} LIMIT 1"
+        if connection.execute(beyond).fetchall():
+            raise build_inexact_error(table.name, name)
+
+
+def check_types(table: Table, columns: Mapping[str, str]) -> None:
+    """Refuse a source that lacks a declared column, or has one of a type that is not read. No row is read.
+
+    Claim: K-50. What passes has a type that `spell_column` reads.
+    Relies on: K-50.
+    Checked by: tests/ingest/test_parsing.py::test_types_without_a_rule_are_refused
+    """
+    refuse_missing_columns(table.name, list(table.columns), columns)
     for name, declared in table.columns.items():
-        kind = source.columns[name]
-        if not has_rule(kind):
-            raise build_no_rule_error(table.name, name, kind)
-        refuse_ambiguous(table.name, name, declared, kind)
-        if kind in FLOATS and is_read_as_text(declared):
-            beyond = f"isfinite({quote(name)}) AND ABS({quote(name)}) > {EXACT}"
-            if connection.execute(f"SELECT 1 FROM {source.relation} WHERE {beyond} LIMIT 1").fetchall():
-                raise build_no_rule_error(table.name, name, "floating-point numbers beyond 2**53")
+        if not has_rule(columns[name]):
+            raise build_no_rule_error(table.name, name, columns[name])
+        refuse_ambiguous(table.name, name, declared, columns[name])
+
+
+def list_exact_floats(table: Table, columns: Mapping[str, str]) -> list[str]:
+    """The columns of floats that are read as texts: none of their numbers may be beyond 2**53.
+
+    Claim: K-50. Of the declaration and the types alone.
+    Relies on: K-50.
+    Checked by: tests/ingest/test_ids.py::test_floats_that_do_not_tell_people_apart_are_refused
+    """
+    return [name for name, one in table.columns.items() if columns[name] in FLOATS and is_read_as_text(one)]
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

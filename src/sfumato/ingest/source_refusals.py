@@ -58,6 +58,11 @@ def build_no_rule_error(table: str, name: str, kind: str) -> CatalogError:
     return build_source_error(table, f"the column {name} holds {kind}, which is not read.", hint)
 
 
+def build_inexact_error(table: str, name: str) -> CatalogError:
+    """A column of floats that is read as text has a number that floats do not tell apart."""
+    return build_no_rule_error(table, name, "floating-point numbers beyond 2**53")
+
+
 def explain_no_rule(table: str, name: str, convert: Callable[[], Found]) -> Found:
     """Convert a column. A value that no rule reads refuses the source, by the kind of the value."""
     kind = ""

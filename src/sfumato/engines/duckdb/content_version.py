@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 
 import duckdb
 
@@ -18,13 +19,33 @@ def compute_content_digest(connection: duckdb.DuckDBPyConnection, table: str, ke
     out guesses, takes the key.
     """
     described = connection.execute(f"DESCRIBE {quote(table)}").fetchall()
-    columns = sorted((str(row[0]), str(row[1])) for row in described if row[0] == UNIT or not row[0].startswith(HIDDEN))
-    texts = [f"CAST({quote(name)} AS VARCHAR)" for name, _ in columns]
+    columns = sorted((str(row[0]), str(row[1])) for row in described if is_content(row[0]))
+    query = select_sums([name for name, _ in columns], quote(table))
+    found = connection.execute(query, [make_row_secret(key)]).fetchall()
+    return finish_digest(columns, found, key)
+
+
+def is_content(column: str) -> bool:
+    """Is a column of a pinned table part of its content? Others follow from these."""
+    return column == UNIT or not column.startswith(HIDDEN)
+
+
+def select_sums(columns: Sequence[str], relation: str) -> str:
+    """The query of the number of rows and of the sums of the pieces of their digests; its parameter is the secret."""
+    texts = [f"CAST({quote(name)} AS VARCHAR)" for name in columns]
     parts = ["?", *(f"COALESCE(strlen({text}) || ':' || {text}, '-')" for text in texts)]
     sums = [
         f"SUM(CAST('0x' || digest[{DIGITS * piece + 1}:{DIGITS * (piece + 1)}] AS BIGINT))" for piece in range(PIECES)
     ]
-    digests = f"SELECT sha256({' || '.join(parts)}) AS digest FROM {quote(table)}"
-    secret = hmac.new(key, b"rows", hashlib.sha256).hexdigest()
-    found = connection.execute(f"SELECT COUNT(*), {', '.join(sums)} FROM ({digests})", [secret]).fetchall()
+    digests = f"SELECT sha256({' || '.join(parts)}) AS digest FROM {relation}"
+    return f"SELECT COUNT(*), {', '.join(sums)} FROM ({digests})"
+
+
+def make_row_secret(key: bytes) -> str:
+    """What the digest of each row begins with."""
+    return hmac.new(key, b"rows", hashlib.sha256).hexdigest()
+
+
+def finish_digest(columns: Sequence[tuple[str, str]], found: object, key: bytes) -> str:
+    """The digest of the columns and of the sums over all rows."""
     return hmac.new(key, repr((columns, found)).encode(), hashlib.sha256).hexdigest()

@@ -45,7 +45,9 @@ class Dialect:
         if self.replacements:
             for node in reversed(list(tree.find_all(*self.replacements))):  # the inner ones first
                 if replace := self.replacements.get(type(node)):
-                    node.replace(replace(node))
+                    made = replace(node)
+                    tree = made if node is tree else tree
+                    node.replace(made)
         return tree.sql(dialect=self.generator, copy=False)
 
 

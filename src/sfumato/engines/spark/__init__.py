@@ -1,0 +1,1 @@
+"""The distributed engine: Apache Spark over prepared tables."""

@@ -1,0 +1,156 @@
+"""The distributed engine: it runs plans as Spark SQL over prepared tables, and fetches nothing but the aggregates."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+from sfumato.catalog.dataset import Table
+from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.plan_queries import PlanQueries
+from sfumato.engines.spark.bound_queries import BoundQueries
+from sfumato.engines.spark.own_session import Session, check_session, open_own_session
+from sfumato.engines.spark.preparing import PreparedTable, Workplace, prepare_table
+from sfumato.engines.spark.row_digests import compute_content_digest
+from sfumato.engines.spark.rows_of_units import Frame
+from sfumato.engines.spark.spark_columns import list_pinned, quote_name
+from sfumato.engines.spark.stored_tables import make_random_name
+from sfumato.engines.sql.dialect import Dialect
+from sfumato.engines.sql.spark_dialect import REPLACEMENTS
+from sfumato.errors import EngineFailed, KernelFault
+from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
+from sfumato.ingest.snapshot import order_tables
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.plan import BoundedPlan
+from sfumato.kernel.release import ExactAggregates
+
+
+class SparkEngine:
+    """Prepared tables on a cluster, which a session of our own reads."""
+
+    def __init__(self, own: Session, prepared: Mapping[str, PreparedTable], versions: Mapping[str, str]) -> None:
+        self._own = own
+        self._prepared = dict(prepared)
+        self.load_report: LoadReport | None = None  # only where this process read the sources
+        self.versions = dict(versions)
+        self.tables = {name: one.table for name, one in prepared.items()}
+        self._views = views = {name: f"sfumato_{make_random_name()}" for name in prepared}
+        for name, one in self._prepared.items():
+            columns = map(quote_name, list_pinned(one.table, one.unit_kind))
+            one.stored.open(own).selectExpr(*columns).createOrReplaceTempView(views[name])
+        self._queries = PlanQueries(self.tables, self.tables, _name_views(views))
+        self._bound = BoundQueries(own, {views[name]: one for name, one in self._prepared.items()})
+
+    @classmethod
+    def of_data(
+        cls, session: Session, table: Table, data: object, loading: Loading = AS_USUAL, path: str | None = None
+    ) -> "SparkEngine":
+        """Prepare one table: from a DataFrame, the name of a table, or a path of Parquet files."""
+        return cls.of_tables(session, {table.name: (table, data)}, loading, path)
+
+    @classmethod
+    def of_tables(
+        cls,
+        session: Session,
+        tables: Mapping[str, tuple[Table, object]],
+        loading: Loading = AS_USUAL,
+        path: str | None = None,
+        folder: Path | None = None,
+    ) -> "SparkEngine":
+        """Prepare tables, in the cluster's memory or below `path`; `load_report` says what that did to their values."""
+        own = open_own_session(check_session(session))
+        place = Workplace(session, own, path, folder)
+        prepared: dict[str, PreparedTable] = {}
+        reports = []
+        try:
+            for table in order_tables({name: table for name, (table, _) in tables.items()}):
+                prepared[table.name], report = prepare_table(place, table, tables[table.name][1], prepared)
+                reports.append(report)
+            combined = combine_reports(reports, loading)
+            versions = {name: SYSTEM.take(8).tobytes().hex() for name in prepared}
+            engine = cls(own, {name: prepared[name] for name in tables}, versions)
+        except BaseException:
+            for one in prepared.values():
+                one.stored.drop(own)
+            raise
+        engine.load_report = combined
+        return engine
+
+    @property
+    def prepared(self) -> Mapping[str, PreparedTable]:
+        """The prepared tables, by name."""
+        return self._prepared
+
+    def content_digest(self, table: str, key: bytes) -> str:
+        """A keyed digest of a prepared table: the version of data that has no other. It is that of a snapshot."""
+        one = self._prepared[table]
+        return compute_content_digest(self._own.table(self._views[table]), list_pinned(one.table, one.unit_kind), key)
+
+    def check(self, plan: BoundedPlan) -> None:
+        """Refuse a plan that Spark cannot bind, by the declared columns alone: no data is read.
+
+        A plan that does not agree with the prepared tables is refused too.
+        """
+        bound = False
+        self._queries.check(plan)
+        with suppress(Exception):
+            for query in self._queries.find(plan):
+                self._bound.bind(query)
+            bound = True
+        if not bound:
+            raise KernelFault("The engine cannot run this plan.")
+
+    def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
+        """Measure. Every failure has one constant text: what failed may depend on the data."""
+        measured = None
+        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
+            measured = self._measure(plan)
+        if measured is None:
+            raise EngineFailed
+        return measured
+
+    def _measure(self, plan: BoundedPlan) -> ExactAggregates:
+        queries = self._queries.find(plan)
+
+        def run(query: str | None) -> list[tuple[Any, ...]] | None:
+            return None if query is None else _read_rows(self._own.sql(query))
+
+        if names_texts(plan) and queries.people is not None:
+            texts, units = self._own.sql(queries.people).toArrow().columns
+            return collect_texts(plan, texts.to_pylist(), units.to_numpy())
+        added, people = run(queries.added), run(queries.people)
+        apart = {name: _read_rows(self._own.sql(query)) for name, query in queries.apart.items()}
+        return collect_aggregates(plan, people, added, apart)
+
+    def close(self) -> None:
+        """Free what is cached. Files below a path stay."""
+        with suppress(Exception):  # the owner may have stopped Spark
+            self._bound.close()
+            for view in self._views.values():
+                self._own.catalog.dropTempView(view)
+            for one in self._prepared.values():
+                one.stored.drop(self._own)
+
+
+def _name_views(views: Mapping[str, str]) -> Dialect:
+    """Spark's dialect, in which tables are read by the names of their views: other engines may share the session."""
+
+    def rename(node: exp.Expression) -> exp.Expression:
+        view = views.get(node.name)
+        return node if view is None else exp.Table(this=exp.to_identifier(view), alias=node.args.get("alias"))
+
+    return Dialect(Spark(), {**REPLACEMENTS, exp.Table: rename})
+
+
+def _read_rows(frame: Frame) -> list[tuple[Any, ...]]:
+    """The rows of a result. Sums are decimals without digits after the point: they become integers."""
+    columns = [_read_column(column.to_pylist()) for column in frame.toArrow().columns]
+    return list(zip(*columns, strict=True))
+
+
+def _read_column(values: Iterable[Any]) -> list[Any]:
+    return [int(value) if isinstance(value, Decimal) else value for value in values]
