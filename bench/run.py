@@ -19,6 +19,7 @@ PARTS = (
     "learn.py",
     "survey_server.py",
     "serve.py",
+    "spark.py",
 )
 MISSED = "MISSED"
 

@@ -20,7 +20,7 @@ from sfumato.catalog.dataset import Dataset, Table, change_dataset, replace_tabl
 from sfumato.catalog.text_format import TextFormat
 from sfumato.catalog.unique_keys import list_keys
 from sfumato.curator import Curator
-from sfumato.engines.backend import Backend, choose_backend, find_snapshot
+from sfumato.engines.backend import Backend, choose_backend, choose_for_data, find_snapshot, is_spark_frame
 from sfumato.errors import CatalogError, InvalidParameter, LoadWarning, describe_kind
 from sfumato.folder_ledger import (
     LedgerPlace,
@@ -76,7 +76,7 @@ def protect(
     cap_epsilon: Number = "0.1",
     engine: Backend | None = None,
 ) -> Curator:
-    """Protect one table: a frame (pandas, polars, Arrow) or the path of a CSV or Parquet file.
+    """Protect one table: a frame (pandas, polars, Arrow, Spark) or the path of a CSV or Parquet file.
 
     `unit` is the column that identifies people, ROW (each row is one person), or COUNTS("n"): a record with n = 5
     stands for 5 people, and n needs no declaration.
@@ -91,10 +91,11 @@ def protect(
     `version` makes the same data a new data version.
     `ledger` is the path of a file, or the URL of a PostgreSQL server (postgresql://user@host/database?schema=clinic).
     Without `ledger`, all data with the same `population` shares one ledger in memory until the process ends.
-    `engine` is where the data is pinned and asked: DuckDB in this process, or sf.engines.postgres(url).
+    `engine` is where the data is pinned and asked: DuckDB in this process, or sf.engines.postgres(url),
+    or sf.engines.spark(session); a DataFrame of Spark is asked where it is.
     """
     rows_of = _check_data(data)
-    backend = _check_backend(engine) or choose_backend(None)
+    backend = _check_backend(engine) or choose_for_data(rows_of)
     check_text(version, "version")
     check_truth(strict, "strict")
     books_at = None if ledger is None else find_place(ledger)
@@ -243,7 +244,7 @@ def _check_data(data: object) -> object:
         return data
     if isinstance(data, os.PathLike):
         return check_path(data, "data")
-    if find_library(data) is not None:
+    if find_library(data) is not None or is_spark_frame(data):
         return data
     if kind.__name__ in SINGLE_COLUMNS:
         hint = "A frame has named columns: use .to_frame('name') of a series, or pandas.DataFrame({'name': data})."

@@ -12,8 +12,8 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from sqlglot import exp
 from spark_session import start_spark, to_spark
+from sqlglot import exp
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine

@@ -29,7 +29,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "query": {"row_meanings", *BELOW},
     "ingest": {"extras", "private_files", *BELOW},
     "planning": {"query", *BELOW},
-    "engines": {"extras", "ingest", "row_meanings", *BELOW},
+    "engines": {"extras", "ingest", "private_files", "row_meanings", *BELOW},
     "ledger": {"extras", "signing", *TEXTS, *BELOW},
     "answers": {
         "accuracy",

@@ -1,5 +1,6 @@
 """Where a dataset's tables are pinned, and which engine reads them there. The catalog names it: engine = "postgres"."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
@@ -16,7 +17,7 @@ from sfumato.ingest.snapshot_file import Prepared
 DUCKDB = "duckdb"
 FOLDER = ".sfumato"
 # the package of each engine; its function read_declared makes a Backend of what the catalog says
-PACKAGES = {"duckdb": DUCKDB, "postgres": "postgres", "postgresql": "postgres"}
+PACKAGES = {"duckdb": DUCKDB, "postgres": "postgres", "postgresql": "postgres", "spark": "spark", "sc": "spark"}
 
 
 class PinnedEngine(Engine, Protocol):
@@ -69,12 +70,27 @@ class Backend(Protocol):
 
 def choose_backend(declared: str | None) -> Backend:
     """The backend that a catalog declares: a name, or the URL of a server. Without one: DuckDB."""
-    name = (declared or DUCKDB).split("://")[0]
+    name = re.split(r"://|[?]", declared or DUCKDB)[0]
     if name not in PACKAGES:
-        hint = f"Write one of: {', '.join(sorted({*PACKAGES.values()}))}; or postgresql://user@host/database."
+        names = ", ".join(sorted({*PACKAGES.values()}))
+        hint = f"Write one of: {names}; or postgresql://user@host/database, spark://host:7077 or sc://host:15002."
         raise build_catalog_error("dataset: there is no such engine.", hint)
     backend: Backend = import_module(f"sfumato.engines.{PACKAGES[name]}").read_declared(declared or DUCKDB)
     return backend
+
+
+def choose_for_data(data: object) -> Backend:
+    """The backend of a frame or file without a folder: a DataFrame of Spark is asked where it is, others in DuckDB."""
+    if not is_spark_frame(data):
+        return choose_backend(None)
+    backend: Backend = import_module("sfumato.engines.spark").choose(data.sparkSession)  # type: ignore[attr-defined]
+    return backend
+
+
+def is_spark_frame(data: object) -> bool:
+    """Is it a DataFrame of Spark, classic or Connect?"""
+    names = [(base.__module__.startswith("pyspark.sql"), base.__name__) for base in type(data).__mro__]
+    return (True, "DataFrame") in names
 
 
 @contextmanager

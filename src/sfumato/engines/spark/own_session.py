@@ -18,13 +18,6 @@ SETTINGS = {
 TAKEN_OVER = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled")
 
 
-def is_spark_frame(data: object) -> bool:
-    """Is it a DataFrame of Spark, classic or Connect?"""
-    return any(
-        base.__module__.startswith("pyspark.sql") and base.__name__ == "DataFrame" for base in type(data).__mro__
-    )
-
-
 def check_session(session: Session) -> Session:
     """The session, or a refusal of what is none."""
     if hasattr(session, "sql") and hasattr(session, "createDataFrame") and hasattr(session, "conf"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 
+from sfumato.catalog.catalog_errors import build_catalog_error
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.engines.spark.own_session import Session, check_session, open_own_session
@@ -78,6 +79,8 @@ class SparkBackend:
         for name, table in tables.items():
             if everything or name == only:
                 stale[name] = ASKED_FOR if name in there else NOT_PINNED
+            elif only is not None and there:
+                continue
             elif name not in there:
                 stale[name] = NOT_PINNED
             elif there[name] != describe_origin(table):
@@ -105,7 +108,13 @@ class SparkBackend:
         """Open prepared tables, to be read only."""
         with open_to_read(path) as notes:
             versions, prepared = read_versions(notes, tables), _read_places(notes, tables)
-        return SparkEngine(open_own_session(self.session), prepared, versions)
+        engine = None
+        with suppress(Exception):  # its text may quote what a file holds
+            engine = SparkEngine(open_own_session(self.session), prepared, versions)
+        if engine is None:
+            hint = "Check that Spark runs and reaches their path. Or prepare them anew: sfumato prepare."
+            raise build_catalog_error("The prepared tables cannot be opened on Spark.", hint)
+        return engine
 
     def _load(  # noqa: PLR0917 - two callers
         self,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from sfumato.catalog.dataset import Table
+from sfumato.engines.backend import is_spark_frame
 from sfumato.engines.spark.batch_parsing import list_source_types
-from sfumato.engines.spark.own_session import Session, is_spark_frame
+from sfumato.engines.spark.own_session import Session
 from sfumato.engines.spark.rows_of_units import Frame
 from sfumato.engines.spark.stored_tables import number_columns
 from sfumato.ingest.canonical import EXACT
