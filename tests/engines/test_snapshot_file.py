@@ -10,7 +10,7 @@ import pytest
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.ingest import csv_files, snapshot, snapshot_file
+from sfumato.ingest import connections, csv_files, snapshot, snapshot_file
 from sfumato.ingest.connections import SEALED
 from sfumato.ingest.snapshot_file import open_to_read
 from sfumato.ingest.source_refusals import NotEnoughMemory
@@ -172,6 +172,20 @@ def test_a_pinned_file_cannot_be_written(folder):
     with open_to_read(path) as connection, pytest.raises(duckdb.Error):
         connection.execute("DELETE FROM a")
     assert list(SEALED)[-1] == "lock_configuration"  # where they are set one by one, this comes last
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+@pytest.mark.parametrize("small", [True, False])
+def test_one_thread_reads_small_tables(folder, monkeypatch, in_memory, small):
+    if not small:
+        monkeypatch.setattr(connections, "ROWS_AT_ONCE", 0)
+        monkeypatch.setattr(snapshot_file, "SMALL_FILE", 0)
+    path = folder / "snapshot.duckdb"
+    DuckDBEngine.prepare(path, {"a": A}, folder)
+    engine = DuckDBEngine.of_data(A, folder / "a.csv") if in_memory else DuckDBEngine.open(path, {"a": A})
+    ((threads,),) = engine._connection.execute("SELECT current_setting('threads')").fetchall()
+    engine.close()
+    assert threads == (1 if small else duckdb.connect().execute("SELECT current_setting('threads')").fetchall()[0][0])
 
 
 def test_a_malformed_file_is_read_once(folder, monkeypatch):

@@ -9,6 +9,14 @@ WITHOUT_EXTENSIONS: Settings = {
     "python_enable_replacements": "false",  # a missing table is not looked for among Python's variables
 }
 SEALED: Settings = WITHOUT_EXTENSIONS | {"enable_external_access": "false", "lock_configuration": "true"}
+ONE_THREAD: Settings = {"threads": 1}
+ROWS_AT_ONCE = 122_880  # rows that DuckDB reads in one piece, by one thread
+
+
+def has_small_tables(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether one thread reads each table. Then others would only be woken, which takes a tenth of a small query."""
+    sizes = connection.execute("SELECT estimated_size FROM duckdb_tables()").fetchall()
+    return all(rows <= ROWS_AT_ONCE for (rows,) in sizes)
 
 
 def connect_to_pin(path: str = ":memory:") -> duckdb.DuckDBPyConnection:

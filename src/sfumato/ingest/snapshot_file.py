@@ -14,7 +14,7 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import CatalogError
-from sfumato.ingest.connections import SEALED, connect_to_pin
+from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin
 from sfumato.ingest.declared_versions import describe_origin
 from sfumato.ingest.hidden_names import ATTACHED, FACTS, HIDDEN, MULTIPLICITIES, PINNED, SOURCES
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, TableReport, combine_reports
@@ -27,6 +27,7 @@ from sfumato.private_files import FOR_THE_OWNER, make_private_folder, sync_folde
 
 NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 # Memory for DuckDB while it loads a table. A load that lacks memory begins again with the next; then without a limit.
+SMALL_FILE = 2 << 20  # bytes: its tables are read by one thread (see `connections.has_small_tables`)
 MEMORY = ("55MB", "500MB")
 MEMORY_FOR_CSV = ("90MB", "500MB")  # the reader of CSV files holds several buffers
 
@@ -184,14 +185,15 @@ def open_to_read(path: Path) -> duckdb.DuckDBPyConnection:
     it is opened by a name of its own, where one can be made.
     """
     try:
+        config = SEALED | (ONE_THREAD if path.stat().st_size <= SMALL_FILE else {})
         try:
             with tempfile.TemporaryDirectory(dir=path.parent, prefix="open-") as scratch:
                 alias = Path(scratch) / path.name
                 os.link(path, alias)
-                return duckdb.connect(str(alias), read_only=True, config=SEALED)
+                return duckdb.connect(str(alias), read_only=True, config=config)
         except OSError:  # a folder that is not written to: nothing is prepared in it meanwhile
-            return duckdb.connect(str(path), read_only=True, config=SEALED)
-    except duckdb.Error:
+            return duckdb.connect(str(path), read_only=True, config=config)
+    except (duckdb.Error, OSError):
         hint = "If another process prepares it just now, wait; else pin it anew: sfumato prepare."
         raise CatalogError("catalog", f"The pinned data in {path.name} cannot be opened.", hint) from None
 

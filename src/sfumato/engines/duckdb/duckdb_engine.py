@@ -15,7 +15,7 @@ from sfumato.engines.measured_cells import collect_aggregates, collect_texts, na
 from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.errors import EngineFailed, KernelFault
-from sfumato.ingest.connections import SEALED, connect_to_pin
+from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin, has_small_tables
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.public import add_facts
@@ -55,7 +55,8 @@ class DuckDBEngine:
             report = combine_reports(
                 (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
             )
-            for setting, value in SEALED.items():
+            threads = ONE_THREAD if has_small_tables(connection) else {}
+            for setting, value in (threads | SEALED).items():
                 connection.execute(f"SET {setting} = {value}")
             engine = cls(connection, {name: table for name, (table, _) in tables.items()})
             engine.load_report = report
