@@ -88,6 +88,12 @@ STATE = sa.Table(
     sa.Column("grants_version", sa.Integer, nullable=False),  # rises when a grant changes, so that workers notice
     sa.Column("access_version", sa.Integer, nullable=False, server_default="1"),  # the same for users and tokens
 )
+DATASETS = sa.Table(
+    "service_datasets",
+    ACCOUNTS,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("folder", sa.Text, nullable=False),  # of a dataset that an owner registered on the pages
+)
 JOBS = sa.Table(
     "service_jobs",
     ACCOUNTS,

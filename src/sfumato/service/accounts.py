@@ -15,13 +15,13 @@ import sqlalchemy as sa
 from sfumato.catalog.analysts import DEFAULT, check_analysts, find_analyst, read_analyst
 from sfumato.catalog.budget import Budget
 from sfumato.errors import InvalidParameter, PermissionDenied
-from sfumato.extras import imported
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import write_plain
 from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
 from sfumato.private_files import locked, make_private, make_private_folder, write_once
 from sfumato.service.account_tables import (
     ACCOUNTS,
+    DATASETS,
     GRANTS,
     LOG,
     SESSIONS,
@@ -31,12 +31,12 @@ from sfumato.service.account_tables import (
     add_missing_columns,
 )
 from sfumato.service.group_commit import GroupCommit, begin_writing
+from sfumato.service.passwords import NOBODY, hash_password, verify_password
 
 Role = Literal["owner", "analyst"]
 Written = TypeVar("Written")
 PREFIX = "sfm"  # so that a leaked token is recognised
 DAYS, MOST_DAYS = 90, 3650
-LEAST_LETTERS = 12  # of a password
 MOST_KNOWN = 10_000  # tokens that a worker remembers until a user or a token changes
 
 
@@ -109,7 +109,7 @@ class Accounts:
             raise InvalidParameter("name", f"must not look like {DEFAULT!r}", "such a name", "Choose another name.")
         if role not in get_args(Role):
             raise InvalidParameter("role", f"must be one of {', '.join(get_args(Role))}", "another")
-        stored = _hash_password(password) if password else ""
+        stored = hash_password(password) if password else ""
         with self.transaction() as connection:
             known = connection.execute(sa.select(USERS.c.name)).scalars().all()
             check_analysts([*known, name])  # a name that looks like another one is refused, as in the catalog
@@ -208,7 +208,7 @@ class Accounts:
 
     def set_password(self, name: str, password: str, *, by: str = "") -> None:
         """Set somebody's password, in place of an earlier one. It ends their sessions."""
-        stored = _hash_password(password)
+        stored = hash_password(password)
         with self.transaction() as connection:
             changed = connection.execute(USERS.update().where(USERS.c.name == name).values(password=stored))
             if not changed.rowcount:
@@ -221,8 +221,8 @@ class Accounts:
         with self.reading() as connection:
             columns = (USERS.c.name, USERS.c.role, USERS.c.password, USERS.c.active)
             found = connection.execute(sa.select(*columns).where(USERS.c.name == name)).first()
-        stored = found.password if found is not None and found.password else _NOBODY
-        right = _verify_password(stored, password)
+        stored = found.password if found is not None and found.password else NOBODY
+        right = verify_password(stored, password)
         return User(found.name, found.role) if found is not None and right and found.active else None
 
     def set_grant(
@@ -269,6 +269,20 @@ class Accounts:
             connection.execute(GRANTS.delete().where(GRANTS.c.user == user, GRANTS.c.dataset == dataset))
             _raise_version(connection)
             write_line(connection, by, "remove grant", dataset, user)
+
+    def add_dataset(self, name: str, folder: Path, *, by: str = "") -> None:
+        """Serve a registered dataset from now on, in every worker."""
+        with self.transaction() as connection:
+            if connection.execute(sa.select(DATASETS.c.name).where(DATASETS.c.name == name)).first() is not None:
+                raise InvalidParameter("name", "must be new", "the name of another dataset", "Choose another name.")
+            connection.execute(DATASETS.insert().values(name=name, folder=str(folder)))
+            _raise_version(connection)
+            write_line(connection, by, "register dataset", name)
+
+    def list_datasets(self) -> dict[str, Path]:
+        """The folders of the registered datasets."""
+        with self.reading() as connection:
+            return {row.name: Path(row.folder) for row in connection.execute(sa.select(DATASETS))}
 
     def list_grants(self, dataset: str | None = None) -> list[Grant]:
         """The grants of a dataset, or all."""
@@ -375,23 +389,3 @@ def _build_unknown_user(name: str) -> InvalidParameter:
 def _set_up(connection: Any, record: object) -> None:  # noqa: ANN401 - the driver's
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 30000", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
-
-
-_NOBODY = (  # the hash of a random password that nobody knows
-    "$argon2id$v=19$m=65536,t=3,p=4$BZpxvLvcnmxj5vGTdfjEPQ$kjW6Ttlqgv3vUcHTUhoY5Py4xtStGnn0O9UIWcmMKWs"
-)
-
-
-def _hash_password(password: str) -> str:
-    if len(password) < LEAST_LETTERS:
-        rule = f"must have at least {LEAST_LETTERS} characters"
-        raise InvalidParameter("password", rule, "a shorter one", "Several words are easy to remember.")
-    return str(imported("argon2", "serve").PasswordHasher().hash(password))
-
-
-def _verify_password(stored: str, password: str) -> bool:
-    argon2 = imported("argon2", "serve")
-    try:
-        return bool(argon2.PasswordHasher().verify(stored, password))
-    except argon2.exceptions.Argon2Error:
-        return False

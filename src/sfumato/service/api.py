@@ -28,14 +28,19 @@ from sfumato.service.api_questions import (
 )
 from sfumato.service.asking import Asking, Wire, price_workload
 from sfumato.service.callers import Caller
+from sfumato.service.dataset_drafts import Drafts
 from sfumato.service.idempotent_requests import IdempotentRequests
 from sfumato.service.jobs import Job, Jobs
 from sfumato.service.metrics import Metrics
+from sfumato.service.mounted_surveys import MountedSurveys
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.service_settings import ServiceSettings
 from sfumato.service.service_shell import ServiceShell
 from sfumato.service.sessions import Sessions
 from sfumato.service.site import add_site
+from sfumato.service.site_lab import add_lab
+from sfumato.service.site_register import add_register
+from sfumato.service.site_surveys import add_surveys
 
 Key = Annotated[str | None, Header(max_length=200, min_length=1)]
 Prefer = Annotated[str, Header(description="`respond-async`: begin a job at once (RFC 7240).", max_length=200)]
@@ -91,6 +96,9 @@ def make_service_app(settings: ServiceSettings) -> FastAPI:
     app.state.service = service
     app.state.accounts, app.state.served, app.state.sessions = service.accounts, service.served, service.sessions
     add_site(app, service.accounts, service.sessions, service.served, service.asking)
+    add_register(app, service.accounts, service.served, Drafts(settings.place("registered"), settings.sources))
+    add_surveys(app, service.accounts, MountedSurveys(settings.place("surveys")))
+    add_lab(app)
     add_error_handlers(app)
     _add_datasets(app, service)
     _add_questions(app, service)

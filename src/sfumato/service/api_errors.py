@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 
 from sfumato.errors import SfumatoError
 from sfumato.service.callers import NotSignedIn
+from sfumato.service.page_requests import SignInFirst, show_error
 from sfumato.service.problem_documents import TITLES, TYPE, choose_status, describe_problem, write_problem
-from sfumato.service.site import SignInFirst, show_error
 
 _PROBLEM = {
     "type": "object",

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,8 @@ from sfumato.answering.table_words import describe_bounds, describe_unit, write_
 from sfumato.answers.answer import Answer, Cost, format_value
 from sfumato.catalog.dataset import Dataset
 from sfumato.curator import Curator
+from sfumato.errors import SfumatoError
+from sfumato.number_arguments import read_positive_decimal
 from sfumato.query.tokens import KNOWN_FUNCTIONS
 from sfumato.service.accounts import Grant, User
 from sfumato.service.saved_answers import SavedAnswer
@@ -22,6 +25,7 @@ KEYWORDS = (
     "WITH", "UNION ALL",
 )  # fmt: skip
 MOST_ENTRIES = 100
+_LONG = re.compile(r"(?:= )?(\d+\.\d{9,})")  # with the sign before it, which is no longer true
 ASSUME = "It depends on how many rows there are. Enter your guess to see it."
 
 
@@ -55,7 +59,12 @@ def _measure(cost: Cost) -> float:
 
 
 def _show(cost: Cost) -> str:
-    return describe_amounts(cost.as_text()) or "ε = 0"
+    return shorten(describe_amounts(cost.as_text()) or "ε = 0")
+
+
+def shorten(text: str) -> str:
+    """A text whose long decimals are rounded to four digits, and marked. The API and the ledger have all digits."""
+    return _LONG.sub(lambda found: f"≈ {float(found[1]):.4g}", text)
 
 
 def count_more(answers: list[SavedAnswer], curator: Curator, user: User, grant: Grant | None) -> str:
@@ -94,6 +103,17 @@ def write_completions(dataset: Dataset) -> str:
     return json.dumps(words)
 
 
+def write_builder(dataset: Dataset) -> str:
+    """The private tables and the types of their columns, as JSON for the query builder."""
+    made = [
+        {"name": table.name, "columns": [{"name": column["name"], "type": column["type"]} for column in
+                                         write_table_json(table)["columns"]]}
+        for table in dataset.tables.values()
+        if not table.public
+    ]  # fmt: skip
+    return json.dumps(made)
+
+
 def suggest_question(dataset: Dataset) -> str:
     """A first question about the first private table, from its declarations."""
     table = next((table for table in dataset.tables.values() if not table.public), None)
@@ -122,6 +142,14 @@ def bound_belief(cost: Cost) -> str:
         "What this tells about one person: a suspicion of 50\u00a0% about anybody in the data becomes "
         f"at most {percent:g}\u00a0%{delta}."
     )
+
+
+def bound_belief_of(epsilon: str) -> str:
+    """What an epsilon that somebody typed means for one person; nothing if it is no amount."""
+    try:
+        return bound_belief(Cost(read_positive_decimal(epsilon, "epsilon"), Decimal(0)))
+    except SfumatoError:
+        return ""
 
 
 def show_preview(found: Preview) -> dict[str, Any]:
@@ -161,7 +189,7 @@ def show_answer(saved: SavedAnswer, answer: Answer) -> dict[str, Any]:
         "columns": answer.columns,
         "drawn": drawn,
         "sentence": write_meaning(answer),
-        "price": answer.price(),
+        "price": shorten(answer.price()),
         "warnings": answer.warnings,
         "note": answer.interval_note,
         "explanation": answer.explain(),

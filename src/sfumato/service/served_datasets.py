@@ -35,8 +35,11 @@ class ServedDatasets:
     A request that has begun is finished on the Curator that it began with. Both charge the same ledger.
     """
 
-    folders: dict[str, Path]
+    folders: dict[str, Path]  # given when the service was started
     accounts: Accounts
+    _registered: tuple[int, dict[str, Path]] = field(
+        default_factory=lambda: (0, {})
+    )  # by owners on the pages, as of a version of the grants
     _open: dict[str, _Served] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -54,20 +57,23 @@ class ServedDatasets:
 
     def list_names(self, user: User) -> list[str]:
         """The datasets that this user may see: all for an owner, the granted ones for an analyst."""
+        known = self._find_folders(self.accounts.read_version())
         if user.role == "owner":
-            return sorted(self.folders)
+            return sorted(known)
         granted = {
             grant.dataset for grant in self.accounts.list_grants() if grant.user == user.name and not grant.ended
         }
-        return sorted(granted & self.folders.keys())
+        return sorted(granted & known.keys())
 
     @contextmanager
     def using(self, name: str, user: User) -> Iterator[tuple[Curator, Grant | None]]:
         """The dataset, and the user's grant. A user without a grant is refused, as if there were no such dataset."""
-        grant = self.accounts.find_grant(user, name) if name in self.folders else None
-        if name not in self.folders or (user.role != "owner" and grant is None):
+        version = self.accounts.read_version()
+        folder = self._find_folders(version).get(name)
+        grant = None if folder is None else self.accounts.find_grant(user, name)
+        if folder is None or (user.role != "owner" and grant is None):
             raise NO_ACCESS
-        served = self._take(name)
+        served = self._take(name, folder, version)
         try:
             yield served.curator, grant
         finally:
@@ -88,12 +94,28 @@ class ServedDatasets:
                 served.curator.close()
             self._open.clear()
 
-    def _take(self, name: str) -> _Served:
-        version = self.accounts.read_version()
+    def list_all(self) -> list[str]:
+        """The names of all datasets, for an owner who chooses a new one."""
+        return sorted(self._find_folders(self.accounts.read_version()))
+
+    def register(self, name: str, folder: Path, *, by: str) -> None:
+        """Serve a new dataset from now on. It is opened first, so that one that cannot be served is refused here."""
+        if name in self.folders:
+            raise CatalogError("catalog", f"There is a dataset {name} already.", "Choose another name.")
+        open_folder(folder).close()
+        self.accounts.add_dataset(name, folder, by=by)
+
+    def _find_folders(self, version: int) -> dict[str, Path]:
+        """The folders of all datasets. Registered ones are read again when something has changed."""
+        if self._registered[0] != version:
+            self._registered = (version, {**self.accounts.list_datasets(), **self.folders})
+        return self._registered[1]
+
+    def _take(self, name: str, folder: Path, version: int) -> _Served:
         with self._lock:
             served = self._open.get(name)
             if served is None or served.version != version:
-                opened = _Served(self._open_dataset(name), version)
+                opened = _Served(self._open_dataset(name, folder), version)
                 if served is not None:
                     served.replaced = True
                     if not served.users:
@@ -108,8 +130,7 @@ class ServedDatasets:
             if served.replaced and not served.users:
                 served.curator.close()
 
-    def _open_dataset(self, name: str) -> Curator:
-        folder = self.folders[name]
+    def _open_dataset(self, name: str, folder: Path) -> Curator:
         declared = load_catalog(folder)
         limits = dict(declared.analysts)
         owners = [user["name"] for user in self.accounts.list_users() if user["role"] == "owner" and user["active"]]

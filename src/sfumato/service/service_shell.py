@@ -23,11 +23,12 @@ MOST_DEPTH = 20  # of arrays and objects in each other
 READ_SECONDS = 60.0  # for the body of a request
 UPLOADS = re.compile(r"/register/[0-9a-f]+/source")  # a folder of files is one of them
 REPORTS = "/surveys/collect/"  # a collector has its own limits
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 SECURITY = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
+    "content-security-policy": POLICY,
     "referrer-policy": "same-origin",  # with no-referrer, a browser hides where our own forms come from
     "x-content-type-options": "nosniff",
     "cross-origin-opener-policy": "same-origin",
@@ -80,7 +81,8 @@ class ServiceShell:
     async def _admit(self, scope: Scope, receive: Receive) -> bytes | None:
         """The body of a request within the limits; None if the application reads it itself."""
         path, headers = scope["path"], dict(scope["headers"])
-        if not path.startswith("/static/") and not self._rate.allows(_name_caller(scope, headers)):
+        free = path.startswith(("/static/", REPORTS))
+        if not free and not self._rate.allows(_name_caller(scope, headers)):
             raise Refused(429, "too-many-requests", "There are too many requests.", "Send it again in a second.")
         if scope["method"] not in ("POST", "PUT", "PATCH", "DELETE") or path.startswith(REPORTS):
             return None

@@ -4,15 +4,13 @@ They are rendered here, so that they work without scripts. A script adds the liv
 """
 
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.catalog.catalog_file import write_public_catalog
@@ -27,8 +25,10 @@ from sfumato.service.api_questions import (
     write_csv,
 )
 from sfumato.service.asking import Asking
-from sfumato.service.callers import COOKIE, NotSignedIn, check_csrf, find_session
+from sfumato.service.callers import COOKIE
+from sfumato.service.page_requests import Form, read_form, read_own_form, require_session, show_page
 from sfumato.service.page_views import (
+    MOST_ENTRIES,
     count_more,
     list_entries,
     list_tables,
@@ -36,23 +36,22 @@ from sfumato.service.page_views import (
     show_answer,
     show_preview,
     suggest_question,
+    write_builder,
     write_completions,
 )
 from sfumato.service.problem_documents import choose_status
-from sfumato.service.request_limits import TooLarge, read_body
 from sfumato.service.saved_answers import find_answer, list_answers, save_answer
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.sessions import Session, Sessions
 
-PAGES, STATIC = Path(__file__).with_name("pages"), Path(__file__).with_name("static")
-MOST_FORM_BYTES = 1 << 18
+STATIC = Path(__file__).with_name("static")
 EPSILON = "0.1"  # what a new question costs, until the reader changes it
-Form = dict[str, str]
 
 
 def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets, asking: Asking) -> None:
     """Add the pages to the service."""
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_route("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308))
     _add_sign_in(app, sessions)
     _add_datasets(app, accounts, served)
     _add_asking(app, accounts, served, asking)
@@ -60,75 +59,32 @@ def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: Serve
     _add_grants(app, accounts, served)
 
 
-@lru_cache
-def _template(name: str) -> Template:
-    environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template(f"site_{name}.html")
-
-
-def _show(page: str, session: Session | None, status: int = 200, **values: object) -> HTMLResponse:
-    return HTMLResponse(_template(page).render(session=session, **values), status)
-
-
-def _require_session(request: Request) -> Session:
-    session = find_session(request)
-    if session is None:
-        raise SignInFirst
-    return session
-
-
-class SignInFirst(NotSignedIn):
-    """A page was asked for without a session."""
-
-
-async def _read_form(request: Request) -> Form:
-    """The fields of a form. Only the forms of these pages are read, in their own encoding."""
-    try:
-        body = await read_body(request.stream(), MOST_FORM_BYTES)
-        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=50, strict_parsing=bool(body))
-    except (TooLarge, ValueError):
-        raise InvalidParameter("form", "must be a form of these pages", "something else") from None
-    return {name: values[-1] for name, values in fields.items()}
-
-
-async def _read_own_form(request: Request) -> tuple[Session, Form]:
-    session = await run_in_threadpool(_require_session, request)
-    form = await _read_form(request)
-    check_csrf(session, form.get("csrf", ""))
-    return session, form
-
-
 def _is_own_path(path: str) -> bool:
     """Is it a page of this service? Another address is never opened after a sign-in."""
-    return path.startswith("/") and not path.startswith(("//", "/\\"))
-
-
-def show_error(request: Request, error: SfumatoError) -> HTMLResponse:
-    """A refusal as a page."""
-    return _show("error", find_session(request), choose_status(error), error=error)
+    return path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
 
 
 def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
     @app.get("/signin", include_in_schema=False)
     def show_sign_in(after: str = "/") -> HTMLResponse:
-        return _show("signin", None, after=after, error=None, name="", link="")
+        return show_page("signin", None, after=after, error=None, name="", link="")
 
     @app.post("/signin", include_in_schema=False)
     async def sign_in(request: Request) -> Response:
-        form = await _read_form(request)
+        form = await read_form(request)
         _check_origin(request)
         name, after = form.get("name", ""), form.get("after", "/")
         try:
             secret = await run_in_threadpool(sessions.sign_in, name, form.get("password", ""))
         except PermissionDenied as error:
             status = 429 if error.code == "too-many-attempts" else 403
-            return _show("signin", None, status, after=after, error=error, name=name, link="")
+            return show_page("signin", None, status, after=after, error=error, name=name, link="")
         return _begin(request, secret, after)
 
     @app.get("/signin/{link}", include_in_schema=False)
     def show_link(link: str) -> HTMLResponse:
         # opening a link does not use it up: a mail program may open links before their reader does
-        return _show("signin", None, after="/", error=None, name="", link=link)
+        return show_page("signin", None, after="/", error=None, name="", link=link)
 
     @app.post("/signin/{link}", include_in_schema=False)
     async def use_link(request: Request, link: str) -> Response:
@@ -136,12 +92,12 @@ def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
         try:
             secret = await run_in_threadpool(sessions.use_link, link)
         except PermissionDenied as error:
-            return _show("signin", None, 403, after="/", error=error, name="", link="")
+            return show_page("signin", None, 403, after="/", error=error, name="", link="")
         return _begin(request, secret, "/")
 
     @app.post("/signout", include_in_schema=False)
     async def sign_out(request: Request) -> Response:
-        await _read_own_form(request)
+        await read_own_form(request)
         await run_in_threadpool(sessions.end, request.cookies.get(COOKIE, ""))
         answer = RedirectResponse("/signin", 303)
         answer.delete_cookie(COOKIE)
@@ -165,7 +121,7 @@ def _begin(request: Request, secret: str, after: str) -> Response:
 def _add_datasets(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> None:
     @app.get("/", include_in_schema=False)
     def show_home(request: Request) -> Response:
-        session = _require_session(request)
+        session = require_session(request)
         datasets = []
         for name in served.list_names(session.user):
             with served.using(name, session.user) as (curator, grant):
@@ -178,49 +134,49 @@ def _add_datasets(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> N
                         "answers": [{"id": one.id, "sql": one.asked["sql"], "time": one.time} for one in answers[:5]],
                     }
                 )
-        return _show("home", session, datasets=datasets)
+        return show_page("home", session, datasets=datasets)
 
     @app.get("/datasets/{name}", include_in_schema=False)
-    def show_dataset(request: Request, name: str, done: str = "") -> Response:
-        session = _require_session(request)
-        return _show_dataset(accounts, served, session, name, done=done)
+    def show_dataset(request: Request, name: str, done: str = "", before: int | None = None) -> Response:
+        session = require_session(request)
+        return _show_dataset(accounts, served, session, name, done=done, before=before)
 
 
 def _show_dataset(
     accounts: Accounts, served: ServedDatasets, session: Session, name: str, *, done: str = "",
-    error: SfumatoError | None = None,
+    error: SfumatoError | None = None, before: int | None = None,
 ) -> HTMLResponse:  # fmt: skip
     user = session.user
     with served.using(name, user) as (curator, grant):
         ledger = curator.ledger()
         checked = ledger.verify(full=False) if user.role == "owner" else None
         report = curator.load_report if user.role == "owner" else None
-        return _show(
+        return show_page(
             "dataset", session, choose_status(error) if error else 200, name=name, tables=list_tables(curator.dataset),
-            gauge=make_gauge(curator, user, grant), entries=list_entries(curator, user), checked=checked,
+            gauge=make_gauge(curator, user, grant), entries=list_entries(curator, user, before), checked=checked,
             grants=accounts.list_grants(name) if user.role == "owner" else [],
             users=[one["name"] for one in accounts.list_users() if one["active"] and one["role"] == "analyst"],
             report=None if report is None else str(report), catalog=write_public_catalog(curator.dataset),
-            limit=curator.budget.limit, done=done, error=error,
+            limit=curator.budget.limit, done=done, error=error, most=MOST_ENTRIES,
         )  # fmt: skip
 
 
 def _add_asking(app: FastAPI, accounts: Accounts, served: ServedDatasets, asking: Asking) -> None:
     @app.get("/datasets/{name}/ask", include_in_schema=False)
     def show_editor(request: Request, name: str, sql: str = "", epsilon: str = EPSILON) -> Response:
-        session = _require_session(request)
+        session = require_session(request)
         with served.using(name, session.user) as (curator, _):
             first = sql or suggest_question(curator.dataset)
         return _show_editor(served, session, name, {"sql": first, "epsilon": epsilon})
 
     @app.post("/datasets/{name}/ask", include_in_schema=False)
     async def ask(request: Request, name: str) -> Response:
-        session, form = await _read_own_form(request)
+        session, form = await read_own_form(request)
         return await run_in_threadpool(_answer_form, accounts, served, asking, session, name, form)
 
     @app.post("/datasets/{name}/ask:preview", include_in_schema=False)
     async def preview(request: Request, name: str) -> Response:
-        session, form = await _read_own_form(request)
+        session, form = await read_own_form(request)
         return await run_in_threadpool(_preview_form, served, session, name, form)
 
 
@@ -258,7 +214,7 @@ def _preview_form(served: ServedDatasets, session: Session, name: str, form: For
             found, error = show_preview(preview_question(curator, _read_preview(form), session.user)), None
         except SfumatoError as refused:
             found, error = None, refused
-    return _show("preview", session, preview=found, error=error)
+    return show_page("preview", session, preview=found, error=error)
 
 
 def _show_editor(
@@ -270,11 +226,12 @@ def _show_editor(
             found = show_preview(preview_question(curator, _read_preview(form), session.user))
         except SfumatoError as refused:
             error = error or refused
-        return _show(
+        return show_page(
             "ask", session, choose_status(error) if error and form.get("csrf") else 200, name=name,
             sql=form.get("sql", ""), epsilon=form.get("epsilon", EPSILON), assume=form.get("assume", ""),
             preview=found, error=error,
-            tables=list_tables(curator.dataset), words=write_completions(curator.dataset),
+            tables=list_tables(curator.dataset), builder=write_builder(curator.dataset),
+            words=write_completions(curator.dataset),
             gauge=make_gauge(curator, session.user, grant),
         )  # fmt: skip
 
@@ -282,21 +239,21 @@ def _show_editor(
 def _add_answers(app: FastAPI, accounts: Accounts) -> None:
     @app.get("/answers/{name}", include_in_schema=False)
     def show_saved(request: Request, name: str) -> Response:
-        session = _require_session(request)
+        session = require_session(request)
         saved = find_answer(accounts, session.user, name)
         again = f"/datasets/{quote(saved.dataset)}/ask?sql={quote(str(saved.asked['sql']))}"
         again += f"&epsilon={quote(str(saved.asked['epsilon']))}"
-        return _show("answer", session, saved=saved, again=again, **show_answer(saved, saved.read()))
+        return show_page("answer", session, saved=saved, again=again, **show_answer(saved, saved.read()))
 
     @app.get("/answers/{name}/chart.svg", include_in_schema=False)
     def draw(request: Request, name: str, column: str | None = None, theme: str = "light") -> Response:
-        session = _require_session(request)
+        session = require_session(request)
         answer = find_answer(accounts, session.user, name).read()
         return Response(draw_svg(answer.plot(column), dark=theme == "dark"), media_type="image/svg+xml")
 
     @app.get("/answers/{name}/answer.{form}", include_in_schema=False)
     def download(request: Request, name: str, form: str) -> Response:
-        session = _require_session(request)
+        session = require_session(request)
         saved = find_answer(accounts, session.user, name)
         written = {"csv": write_csv, "arrow": write_arrow}.get(form)
         answer = Response(_write_json(saved.wire), media_type="application/json") if written is None else written(
@@ -330,7 +287,7 @@ def draw_svg(chart: Any, *, dark: bool) -> str:  # noqa: ANN401 - altair's
 def _add_grants(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> None:
     @app.post("/datasets/{name}/grants", include_in_schema=False)
     async def set_grant(request: Request, name: str) -> Response:
-        session, form = await _read_own_form(request)
+        session, form = await read_own_form(request)
         return await run_in_threadpool(change_grant, session, name, form)
 
     def change_grant(session: Session, name: str, form: Form) -> Response:
@@ -354,6 +311,7 @@ def _change_grant(accounts: Accounts, owner: User, name: str, form: Form) -> str
         raise InvalidParameter("until", "must be a date such as 2027-06-30", "something else") from None
     grant = accounts.set_grant(
         form.get("user", ""), name, form.get("epsilon", ""), delta=form.get("delta") or 0,
-        per_query=form.get("per_query") or None, expires=ends, by=owner.name,
+        per_query=form.get("per_query") or None, per_query_delta=form.get("per_query_delta") or None, expires=ends,
+        by=owner.name,
     )  # fmt: skip
     return f"{grant.user} may spend epsilon = {grant.epsilon}."
