@@ -270,8 +270,10 @@ def test_no_other_randomness(path):
 
 
 def test_only_the_command_line_and_the_root_import_the_lab():
-    """The lab has its own randomness, which must never reach an answer."""
-    assert {name for name, imported in MAY_IMPORT.items() if "lab" in imported} == {"cli", "__init__"}
+    """The lab has its own randomness, which must never reach an answer. In the service, one page shows the lab."""
+    assert {name for name, imported in MAY_IMPORT.items() if "lab" in imported} == {"cli", "__init__", "service"}
+    importing = {path.name for path in (SOURCE / "service").glob("*.py") if "sfumato.lab" in path.read_text()}
+    assert importing == {"site_lab.py"}
 
 
 def test_the_search_can_find_something():
