@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 from real_chromium import Chromium
 from test_survey_pages import find_port
 
-WIDTHS = (390, 800, 1280)
+WIDTHS = (360, 768, 1280)
 
 
 class Demo:
@@ -153,3 +153,111 @@ def test_the_pages_work_without_scripts(demo, chromium, tmp_path):
     page.get_by_role("button", name="Preview").click()
     page.get_by_role("button", name="Spend ε = 0.3 and ask").click()
     page.wait_for_selector("h1:has-text('Answer')")
+
+
+def watch(page, faults):
+    """Collect what a browser complains about: blocked scripts and styles, failed requests, errors of scripts."""
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+
+
+def test_an_owner_registers_a_dataset_and_builds_a_question(demo, chromium, tmp_path):
+    page, faults = sign_in(demo, chromium.context, "Olga"), []
+    watch(page, faults)
+    rows = "\n".join(f"{i % 80},{20 + i % 60},{'Rome' if i % 3 else 'Oslo'},{i % 500}.5" for i in range(400))
+    (tmp_path / "visits.csv").write_text(f"pid,age,city,cost\n{rows}\n")
+    page.get_by_role("link", name="Register").click()
+    check_page(page, tmp_path, "register")
+    page.fill("#dataset", "hospital")
+    page.fill("#table", "visits")
+    page.get_by_role("button", name="Begin").click()
+    page.set_input_files("#file", str(tmp_path / "visits.csv"))
+    check_page(page, tmp_path, "register-source")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    page.select_option("#unit", "pid")
+    page.fill("#max_rows", "5")
+    check_page(page, tmp_path, "register-people")
+    page.get_by_role("button", name="Continue").click()
+    for place, kind, low, high in ((1, "integer", "0", "120"), (3, "real", "0", "300")):
+        page.select_option(f"[name=kind-{place}]", kind)
+        page.fill(f"[name=lower-{place}]", low)
+        page.fill(f"[name=upper-{place}]", high)
+    page.select_option("[name=kind-2]", "category")
+    page.fill("[name=values-2]", "Rome, Oslo")
+    page.get_by_role("button", name="Load and show the report").click()
+    page.wait_for_selector("text=400 records read")
+    assert page.input_value("[name=values-2]") == "Rome, Oslo"
+    check_page(page, tmp_path, "register-columns")
+    page.get_by_role("button", name="Load and continue").click()
+    page.fill("#epsilon", "2")
+    page.wait_for_selector("text=at most 88.1")  # the odds follow what is typed
+    check_page(page, tmp_path, "register-budget")
+    page.get_by_role("button", name="Continue").click()
+    page.wait_for_selector("pre:has-text('max_rows_per_unit = 5')")
+    check_page(page, tmp_path, "register-review")
+    page.get_by_role("button", name="Register hospital").click()
+    page.wait_for_selector("text=Registered.")
+    page.get_by_role("link", name="Ask a question").click()
+    page.wait_for_selector(".builder:not([hidden])")
+    page.select_option("[name=build-what]", "AVG cost")
+    page.select_option("[name=build-key]", "city")
+    page.select_option("[name=build-where]", "age")
+    page.select_option("[name=build-compare]", ">")
+    page.fill("[name=build-value]", "40")
+    written = "SELECT city, COUNT(*) AS n, AVG(cost) AS mean\nFROM visits\nWHERE age > 40\nGROUP BY city"
+    assert page.input_value("#sql") == written
+    page.fill("#epsilon", "0.3")
+    page.get_by_role("button", name="Spend ε = 0.3 and ask").click()
+    page.wait_for_selector("h1:has-text('Answer')")
+    check_page(page, tmp_path, "answer-built")
+    assert faults == []
+
+
+def test_an_owner_makes_a_survey_and_a_respondent_answers_it(demo, chromium, tmp_path):
+    page, faults = sign_in(demo, chromium.context, "Olga"), []
+    watch(page, faults)
+    page.get_by_role("link", name="Surveys").click()
+    page.get_by_role("link", name="New survey").click()
+    page.fill("#question", "Do you have a pet?")
+    page.fill("#labels", "none\na cat\na dog")
+    page.fill("[name=minimum]", "1")
+    page.get_by_role("button", name="Compare mechanisms").click()
+    page.wait_for_selector("h2:has-text('Mechanisms')")
+    check_page(page, tmp_path, "survey-new")
+    page.get_by_role("button", name="Open the survey").click()
+    page.wait_for_selector("text=The survey is open.")
+    check_page(page, tmp_path, "survey")
+    address = page.inner_text("main pre")
+    person = chromium.context.browser.new_context().new_page()
+    watch(person, faults)
+    person.goto(address)
+    person.wait_for_selector("#answer:not([hidden])")
+    person.get_by_label("a cat").check()
+    person.get_by_role("button", name="Randomise my answer").click()
+    person.get_by_role("button", name="Send this report").click()
+    person.wait_for_selector("text=Your report was sent.")
+    check_page(person, tmp_path, "respondent")
+    assert person.context.cookies() == []
+    page.reload()
+    page.get_by_role("button", name="Publish").click()
+    page.wait_for_selector("text=answered “a cat”")
+    check_page(page, tmp_path, "survey-results")
+    assert faults == []
+
+
+def test_the_lab_has_a_slider_and_attacks_in_dark_and_light(demo, chromium, tmp_path):
+    page, faults = sign_in(demo, chromium.context, "Ann"), []
+    watch(page, faults)
+    page.get_by_role("link", name="Lab").click()
+    assert page.locator("#curves").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    check_page(page, tmp_path, "lab")
+    page.locator("#epsilon").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("[data-fact=ratio]:has-text('3.67')")  # e to the 1.3
+    page.get_by_role("button", name="Run differencing").click()
+    page.wait_for_selector("h2:has-text('How often it succeeds (ε = 1.3)')")
+    assert page.locator("img.figure").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    page.emulate_media(color_scheme="dark")
+    check_page(page, tmp_path, "attack-dark")
+    assert faults == []
