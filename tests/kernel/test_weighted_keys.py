@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.kernel import weighted_keys
 from sfumato.kernel.gaussian_dp import bound_delta
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.weighted_keys import PARTS, WHOLE, WeightedKeyRule, bound_key_delta, bound_lonely, find_weight
@@ -104,6 +105,20 @@ def test_the_bound_covers_every_share_of_lonely_keys():
         for share in np.linspace(0, 1, 300)[:-1]:
             mu = Fraction(math.sqrt(1 - share)) * WHOLE / deviation
             assert Fraction(share) * lonely + bound_delta(mu, epsilon) <= whole
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.5", "0.1"), ("0.5", "0.01"), ("0.05", "0.01")])
+def test_a_large_delta_takes_few_steps_and_few_digits(epsilon, delta, monkeypatch):
+    """The guess of floats is far too small here. The ledger writes all digits of the variance, and refuses 4,300."""
+    seen = []
+    monkeypatch.setattr(weighted_keys, "bound_key_delta", lambda *of: seen.append(of) or bound_key_delta(*of))
+    weighted_keys._find_deviation.cache_clear()
+    rule = WeightedKeyRule(Decimal(epsilon), Decimal(delta), 8, Neighbours.REPLACE_ONE)
+    assert 2 < len(seen) < 40
+    assert len(str(rule.deviation**2)) < 100
+    others = seen[0][1:]
+    assert bound_key_delta(rule.deviation, *others) <= Fraction(rule.delta)
+    assert bound_key_delta(rule.deviation * (1 - Fraction(1, 1 << 11)), *others) > Fraction(rule.delta)
 
 
 def test_rules_that_cannot_be():

@@ -74,7 +74,10 @@ def _share_lonely(delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _find_deviation(epsilon: Fraction, delta: Fraction, people_moved: int) -> Fraction:
-    """The least deviation that floats find, raised until the exact bound holds."""
+    """The least deviation that floats find, raised until the exact bound holds, by at most 2**-12 too far.
+
+    It has few digits: the ledger writes all of them.
+    """
     lonely = _share_lonely(delta)
     low, high = Fraction(0), Fraction(1)
     while bound_delta(high, epsilon - 2 * lonely) <= delta:
@@ -84,10 +87,20 @@ def _find_deviation(epsilon: Fraction, delta: Fraction, people_moved: int) -> Fr
         fits = bound_delta(middle, epsilon - 2 * lonely) <= delta * (PARTS - 1) / PARTS
         low, high = (middle, high) if fits else (low, middle)
     deviation = WHOLE * sqrt(people_moved) / low if low else Fraction(1 << 62)
-    found = Fraction(deviation)
+    small = found = Fraction(deviation)
+    step = Fraction(1, 1 << 12)
     while bound_key_delta(found, lonely, epsilon, people_moved) > delta:
-        found *= 1 + Fraction(1, 1 << 12)
+        small, found, step = found, _shorten(found * (1 + step)), 2 * step
+    while found - small > found / (1 << 12):  # every step keeps the bound of `found`
+        middle = _shorten((small + found) / 2)
+        holds = bound_key_delta(middle, lonely, epsilon, people_moved) <= delta
+        small, found = (small, middle) if holds else (middle, found)
     return found
+
+
+def _shorten(deviation: Fraction) -> Fraction:
+    """A deviation that is not below this one, in units of 2**-32."""
+    return Fraction(-(-(deviation.numerator << 32) // deviation.denominator), 1 << 32)
 
 
 def bound_key_delta(deviation: Fraction, lonely: Fraction, epsilon: Fraction, people_moved: int) -> Fraction:
