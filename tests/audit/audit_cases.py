@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path
 
+from audit_bench import Bench
+from audited_engines import ACCOUNTING, ENGINES
 from generated_questions import questions
 from hostile_clinic import SITES, declare_tables
 from newer_questions import LIMITS as NEWER_LIMITS
@@ -16,15 +18,12 @@ import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import SfumatoError
-from sfumato.lab.auditing.audit_stage import Setting, Stage, read_dataset, set_stage
-from sfumato.lab.auditing.neighbouring_pairs import list_pairs, list_random_pairs
-from sfumato.lab.auditing.pair_maker import DatasetPair
+from sfumato.lab.auditing.audit_stage import Setting, read_dataset, set_stage
 from sfumato.lab.auditing.query_audit import audit_pairs
 from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
 from sfumato.lab.auditing.question_checks import check_question
-from sfumato.lab.auditing.question_pairs import make_pairs, make_question_pairs
+from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
-from sfumato.lab.auditing.throwaway_desk import PinnedRows
 
 COLUMNS = {
     "person": sf.Id(),
@@ -74,19 +73,16 @@ CHOICES = {"latest day", "median", "quantiles", "minimum", "maximum", "mode", "t
 UNITS = ("person", "row", "count", "public number of people", "public number of rows")
 PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number of people")}  # refused: no noise
 OF_ROWS = {"row", "count", "public number of rows"}
-ENGINES = ("duckdb", "reference")  # Spark and PostgreSQL join when they land, by replay only
-RANDOM_PAIRS = 2
-SEED = 1
 HARD_PAIRS = 4  # of a random question
 RANDOM_QUESTIONS = 80
 NEWER_QUESTIONS = 30
-ACCOUNTING = ("basic", "zcdp", "gdp")
 BUDGETS = {
     "basic": sf.Budget(epsilon=9, delta="1e-6"),
     "zcdp": sf.Budget(rho=9, delta="1e-6", accounting="zcdp"),
     "gdp": sf.Budget(mu=3, delta="1e-6", accounting="gdp"),
 }
-EVERY = {"basic": 1, "zcdp": 1, "gdp": 4}  # under mu, one of so many pairs: engines do not know the accounting
+FEWER = 3  # the samples of noise that is the same in every accounting, divided by this
+PART = 14  # aggregates that share their datasets in one process
 
 
 @dataclass(frozen=True)
@@ -135,48 +131,20 @@ def list_cases() -> Iterator[Case]:
             continue
         yield Case("aggregate", name, unit, neighbours, accounting, engine)
     for number in range(RANDOM_QUESTIONS + NEWER_QUESTIONS):
-        accounting, engine = ACCOUNTING[number % 3], ENGINES[number % 4 == 3]
+        accounting, engine = ACCOUNTING[number % 3], ("duckdb", "reference")[number % 4 == 3]
         yield Case("random", f"random question {number}", accounting=accounting, engine=engine, number=number)
 
 
 def list_batches(cases: list[Case]) -> list[list[Case]]:
     """Cases that share datasets, together. The longest batches come first, so that all cores end at about one time."""
     batches: dict[object, list[Case]] = {}
+    places = {name: place // PART for place, name in enumerate(AGGREGATES)}
     for case in sorted(cases, key=lambda case: ("oracle", "aggregate", "random", "mechanism").index(case.kind)):
-        shares = case.kind in ("oracle", "aggregate")
-        shared = (case.unit, case.neighbours, case.accounting) if shares else case.number // 5
+        shared: object = case.number // 5
+        if case.kind in ("oracle", "aggregate"):
+            shared = case.unit, case.neighbours, places.get(case.name)
         batches.setdefault((case.kind, shared), []).append(case)
     return list(batches.values())
-
-
-class Bench:
-    """The made-up datasets of a declaration: they are made and loaded once, for all questions about it."""
-
-    def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory()
-        self._pairs: dict[tuple[str, str, bool, str], list[DatasetPair]] = {}
-        self.pinned = PinnedRows()
-
-    def __enter__(self) -> "Bench":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.pinned.close()
-        self._folder.cleanup()
-
-    def find_pairs(self, case: Case, stage: Stage, setting: Setting) -> list[DatasetPair]:
-        """The pairs of the declaration, and those of the question.
-
-        How a source is read, and what an engine measures of a crowd, does not depend on the accounting.
-        """
-        every = case.accounting == "basic" and case.engine == "duckdb"
-        shared = case.unit, case.neighbours, every, case.name if case.name in (MANY_KEYS, UNIQUE) else ""
-        if shared not in self._pairs:
-            parts = stage.tables, stage.public, stage.unit
-            common = list_pairs(*parts, Path(self._folder.name), SEED, formats=every)
-            self._pairs[shared] = [*common, *list_random_pairs(*parts, RANDOM_PAIRS, SEED)]
-        own = make_question_pairs(stage, replace(setting, pinned=None), SEED, crowds=every)
-        return [*self._pairs[shared], *own][:: EVERY[case.accounting]]
 
 
 def declare(case: Case) -> Dataset:
@@ -219,16 +187,23 @@ def _run_aggregate(case: Case, samples: int, bench: Bench) -> Row:
     price = {"rho": "0.5"} if gaussian else {"epsilon": 1}
     others = case.name == "count" and case.accounting == "basic"  # once for each declaration
     limits = LIMITS.get(case.name, {})
-    sql, setting = AGGREGATES[case.name], Setting(**price, engine=case.engine, pinned=bench.pinned, with_others=others)
-    setting = replace(setting, **limits)
+    sql, load = AGGREGATES[case.name], bench.find_load(case.engine)
+    shared = {"load": load, "pinned": bench.pinned, "tested": bench.tested}
+    setting = Setting(**price, **limits, **shared, engine=case.engine, with_others=others)
     stage = set_stage(declare(case), sql)
-    pairs = bench.find_pairs(case, stage, setting)
+    declaration = case.unit, case.neighbours, case.name if case.name in (MANY_KEYS, UNIQUE) else ""
+    asked = case.name, case.accounting if keys else ""  # a threshold depends on the accounting
+    whole = case.accounting == "basic" and case.engine == "duckdb"
+    found_pairs = bench.find_pairs(declaration, asked, stage, setting)
+    pairs = found_pairs.choose(ENGINES[case.engine].every[case.accounting], all_of_its_own=keys, whole=whole)
+    if case.accounting != "basic" and not gaussian:
+        samples //= FEWER
     if samples and case.engine == "duckdb":
         # a crowd hides what one person changes in a choice among bins: nobody against one person is the second pair
         found = audit_pairs(stage, sql, pairs, setting, samples, 2 if case.name in CHOICES else 1)
         claim, share = repr(found.claim), found.replayed.share
         return Row(case.text, claim, found.lower_bound, share, found.samples, found.verdict, found.event)
-    needed = case.engine == "duckdb" or case.accounting == "basic"  # what has no pair knows little of the engine
+    needed = case.engine == "duckdb" or (case.accounting == "basic" and load is None)  # it knows little of the engine
     checked = check_question(stage, pairs[0], setting) if needed else ()
     replayed = ReplayResult(sql, case.engine, tuple(replay_pairs(stage, sql, pairs, setting)), checked)
     detail = " ".join(replayed.faults)

@@ -5,14 +5,20 @@ tests/audit/run_audit.py audits all combinations, with samples.
 
 import re
 import sys
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+
+from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 
 ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "tests" / "audit"), str(ROOT / "tests" / "engines")]
 
 from audit_cases import AGGREGATES, Row, list_cases, run_case  # noqa: E402
+from audited_engines import AuditedEngine  # noqa: E402
 
 CASES = list(list_cases())
 BY_AGGREGATE = {name: [case for case in CASES if case.kind == "aggregate" and case.name == name] for name in AGGREGATES}
@@ -48,29 +54,42 @@ def test_a_violation_fails_the_table(monkeypatch, capsys):
     monkeypatch.setattr(run_audit, "list_cases", lambda: iter(CHOSEN[:1]))
     monkeypatch.setattr(sys, "argv", ["run_audit.py"])
 
-    class Here:
-        """Runs the cases in this process, with a result that is given."""
+    def give_rows(cases):
+        return [Row(case.text, "1", 2.0, None, 10, given.pop(), "detail") for case in cases]
 
-        def __init__(self, _count):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def imap(self, _run, batches):
-            return [[Row(case.text, "1", 2.0, None, 10, given.pop(), "detail") for case in batch] for batch in batches]
-
-    monkeypatch.setattr(run_audit.multiprocessing, "get_context", lambda _: type("Context", (), {"Pool": Here}))
+    monkeypatch.setattr(run_audit, "run_all", give_rows)
     given = []
     for verdict, code in (("violated", 1), ("consistent", 0), ("failed", 1)):
         given.append(verdict)
         with pytest.raises(SystemExit) as left:
             run_audit.main()
         assert left.value.code == code
-    assert "VIOLATED" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "VIOLATED" in shown
+    assert "1/1" in shown
+
+
+def test_every_row_comes_from_a_process_of_its_own():
+    import run_audit
+
+    cases = [case for case in CASES if case.text in ("random question 1", "random question 6")]
+    assert {row.what for row in run_audit.run_all(cases)} == {case.text for case in cases}
+
+
+def test_another_engine_joins_by_what_it_loads():
+    """An engine that the lab does not know: it is replayed beside DuckDB, and a false one is found."""
+    case = next(case for case in CASES if case.text == "sum · person · add-remove · zcdp · reference")
+    verdicts = {}
+    for name, load in {"honest": DuckDBEngine.of_tables, "false": load_false}.items():
+        engine = AuditedEngine({"zcdp": 9}, lambda load=load: nullcontext(load))
+        with patch.dict("audited_engines.ENGINES", {name: engine}):
+            verdicts[name] = run_case(replace(case, engine=name), 2_000).verdict
+    assert verdicts == {"honest": "consistent", "false": "violated"}
+
+
+def load_false(tables):
+    """The last row of each table is lost."""
+    return DuckDBEngine.of_tables({name: (table, rows[:-1]) for name, (table, rows) in tables.items()})
 
 
 def test_the_page_about_audits_runs():

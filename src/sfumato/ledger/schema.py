@@ -25,6 +25,8 @@ SCHEMA = sa.Table(
     sa.Column("version", sa.Integer, nullable=False),
 )
 
+_DEFINITIONS: dict[tuple[str, str], tuple[str, ...]] = {}
+
 
 def has_tables(rows: LedgerRows) -> bool:
     """Whether a ledger was ever made in this database."""
@@ -33,9 +35,21 @@ def has_tables(rows: LedgerRows) -> bool:
 
 def make_tables(rows: LedgerRows) -> None:
     """Make the tables, and the head row of a ledger without entries. The caller appends the first entry."""
-    TABLES.create_all(rows.connection, checkfirst=False)
+    for definition in _list_definitions(rows.connection.dialect):
+        rows.connection.exec_driver_sql(definition)
     _write_version(rows.connection)
     rows.connection.execute(HEAD.insert().values(single=1, number=0, hash="", budget="", spent="", anchor=0))
+
+
+def _list_definitions(dialect: sa.Dialect) -> tuple[str, ...]:
+    """The statements that make the tables and their indexes. They are compiled once for each kind of database."""
+    kind = (dialect.name, dialect.driver)
+    if kind not in _DEFINITIONS:
+        tables = TABLES.sorted_tables
+        indexes = [index for table in tables for index in sorted(table.indexes, key=lambda one: str(one.name))]
+        made = (*map(sa.schema.CreateTable, tables), *map(sa.schema.CreateIndex, indexes))
+        _DEFINITIONS[kind] = tuple(str(definition.compile(dialect=dialect)) for definition in made)
+    return _DEFINITIONS[kind]
 
 
 def read_version(rows: LedgerRows) -> int:

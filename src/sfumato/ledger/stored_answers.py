@@ -10,10 +10,10 @@ from typing import Any
 
 from sfumato.canonical_text import write_canonical
 from sfumato.errors import KernelFault
-from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
+from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.release import Released
 from sfumato.ledger.entries import Head, Row, build_altered_error, sha256
 from sfumato.ledger.loss_sums import split_loss, write_loss
@@ -56,7 +56,12 @@ def _name_noise(measurement: Certified) -> str:
 
 def bound_variance(certified: Certified) -> Fraction:
     """An upper bound of the noise's variance, in squared steps: it compares answers to the same question."""
-    match certified.noise:
+    return _bound_noise(certified.noise)
+
+
+@lru_cache(maxsize=1024)
+def _bound_noise(noise: Noise | BoxNoise | BinChoice) -> Fraction:
+    match noise:
         case LaplaceNoise(scale):
             return 2 * scale**2
         case GaussianNoise(variance, rounded):

@@ -19,9 +19,10 @@ from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.losses import ApproxDP
+from sfumato.kernel.mechanisms import Noise
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.pair_maker import PUBLIC_NULLS, PUBLIC_ROWS
-from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap, open_throwaway
+from sfumato.lab.auditing.throwaway_desk import Data, Load, PinnedRows, Wrap, open_throwaway
 from sfumato.number_arguments import Number
 from sfumato.query.bind import bind
 from sfumato.query.contribution_limits import limit_contributions
@@ -61,10 +62,12 @@ class Setting:
     pinned: PinnedRows | None = None  # where loaded rows are kept for the next question
     max_rows: int | None = None  # limits of the question, as `ask` takes them
     max_groups: int | None = None
+    load: Load | None = None  # how an engine of another name loads the tables
+    tested: set[Noise] | None = None  # noise that another question of the same audit has drawn and compared
     with_others: bool = True  # also check the watches, oracles, joint sums and purchases of the same table
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
+        if self.engine not in ENGINES and self.load is None:
             raise InvalidParameter("engine", f"must be one of {', '.join(ENGINES)}", "another name")
         if self.delta is not None:
             ApproxDP(0, self.delta)  # checks delta, also for a question that does not use it
@@ -75,7 +78,7 @@ class Setting:
 
     def open(self, dataset: Dataset, data: Data, wrap: Wrap | None = None) -> AbstractContextManager[Desk]:
         """A throwaway desk with these rows; `wrap` instead of the setting's own."""
-        return open_throwaway(dataset, data, self.engine, wrap or self.wrap, self.pinned)
+        return open_throwaway(dataset, data, self.engine, wrap or self.wrap, self.pinned, self.load)
 
     def bind(self, sql: str, dataset: Dataset) -> Query:
         """The question with its limits."""

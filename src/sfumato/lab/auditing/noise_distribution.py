@@ -66,16 +66,20 @@ def find_wrong_noise(noise: Noise, drawn: Sequence[int] | Values) -> Iterator[st
         yield "noise is drawn again"
 
 
-def check_samplers(noises: Sequence[Noise]) -> Iterator[str]:
+def check_samplers(noises: Sequence[Noise], tested: set[Noise] | None = None) -> Iterator[str]:
     """Draw each kind of noise of a certificate, and compare. The same sampler is also tested at small scales.
 
-    At the scale of a sum, a fault near 0 is too rare to be seen.
+    At the scale of a sum, a fault near 0 is too rare to be seen. Noise in `tested` is not drawn again, and what is
+    drawn is added.
     """
-    tested = dict.fromkeys(small for noise in noises for small in (noise, *_list_small(noise)))
-    for noise in tested:
+    known = set[Noise]() if tested is None else tested
+    narrow = dict.fromkeys(small for noise in noises for small in (noise, *_list_small(noise)) if small not in known)
+    wide = dict.fromkeys(made for made in map(_make_wide, noises) if made not in known)
+    known.update(narrow, wide)
+    for noise in narrow:
         for fault in find_wrong_noise(noise, noise.draw(DRAWS, SYSTEM)):
             yield f"{_describe(noise)}: {fault}."
-    for noise in dict.fromkeys(_make_wide(noise) for noise in noises):
+    for noise in wide:
         drawn = noise.draw(TOGETHER, SYSTEM)
         for fault in find_wrong_noise(noise, drawn[-DRAWS:]):
             yield f"{_describe(noise)}: of the last of {TOGETHER:,} draws, {fault}."

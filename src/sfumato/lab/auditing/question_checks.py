@@ -46,7 +46,7 @@ def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[s
             tables = {name: table for name, (table, _) in pair.first.items()}
             return tuple(
                 chain(
-                    _run("the noise", lambda: _check_noise(certificate)),
+                    _run("the noise", lambda: _check_noise(certificate, setting)),
                     _run("sensitivities", lambda: check_sensitivities(certificate, tables, pinned)),
                     _run("a wide release", lambda: check_wide_release(desk, certificate.plans[0])),
                     _run("the ledger", lambda: _check_ledger(desk, certificate)),
@@ -82,13 +82,14 @@ def _check_oracle(stage: Stage, desk: Desk, pinned: PinnedTables) -> Iterator[st
         yield from check_oracle(desk, desk.dataset.table(stage.unit.table), pinned)
 
 
-def _check_noise(certificate: Certificate) -> Iterator[str]:
+def _check_noise(certificate: Certificate, setting: Setting) -> Iterator[str]:
     """Draw the certified noise many times, and compare its distribution with the certified one.
 
     The replays show that released integers are exact ones plus draws of these samplers.
     """
     noises = [measured.noise for measured in certificate.measurements]
-    yield from check_samplers([noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)])
+    added = [noise for noise in noises if isinstance(noise, LaplaceNoise | GaussianNoise)]
+    yield from check_samplers(added, setting.tested)
     yield from check_choosers([noise for noise in noises if isinstance(noise, BinChoice)])
 
 
