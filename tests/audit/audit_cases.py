@@ -24,6 +24,7 @@ from sfumato.lab.auditing.query_replay import ReplayResult, replay_pairs
 from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
+from sfumato.lab.auditing.throwaway_desk import PinnedRows
 
 COLUMNS = {
     "person": sf.Id(),
@@ -238,7 +239,8 @@ def _run_random(case: Case) -> Row:
             setting.bind(text, stage.dataset)
         except SfumatoError:  # a question that Sfumato refuses
             continue
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, PinnedRows() as rows:
+            setting = replace(setting, pinned=rows)
             pairs = list(make_pairs(stage, Path(folder), 3, case.number, setting))
             chosen = [*pairs[case.number % 3 : -3 : max(1, (len(pairs) - 3) // HARD_PAIRS)], *pairs[-3:]]
             replayed = list(replay_pairs(stage, text, chosen, setting))

@@ -47,7 +47,8 @@ def _list_definitions(dialect: sa.Dialect) -> tuple[str, ...]:
     if kind not in _DEFINITIONS:
         tables = TABLES.sorted_tables
         indexes = [index for table in tables for index in sorted(table.indexes, key=lambda one: str(one.name))]
-        made = (*map(sa.schema.CreateTable, tables), *map(sa.schema.CreateIndex, indexes))
+        made: list[sa.schema.ExecutableDDLElement] = [sa.schema.CreateTable(table) for table in tables]
+        made += [sa.schema.CreateIndex(index) for index in indexes]
         _DEFINITIONS[kind] = tuple(str(definition.compile(dialect=dialect)) for definition in made)
     return _DEFINITIONS[kind]
 
