@@ -33,6 +33,7 @@ from sfumato.kernel.plan import (
     Quantity,
     Strategy,
     Thirds,
+    WeightedKeys,
 )
 from sfumato.kernel.row_sources import Scan
 
@@ -94,8 +95,15 @@ def test_every_field_of_a_quantity_is_part_of_its_digest():
     """A field that is added to a class must be added to the record that is hashed, or two plans share a digest."""
     for quantity in get_args(Quantity):
         names = {field.name for field in fields(quantity)}
-        encoded_whole = (*get_args(Choice), *get_args(Different), Pivot, Products, Strategy)
+        encoded_whole = (*get_args(Choice), *get_args(Different), Pivot, Products, Strategy, WeightedKeys)
         assert quantity in encoded_whole or names <= {"value", "grid", "offset"}, quantity
+
+
+def test_keys_in_two_rounds_are_another_plan():
+    unit = PrivacyUnit("t", "id")
+    keys = [Measurement("k", WeightedKeys(rounds), sf.ApproxDP(1, "1e-5")) for rounds in (1, 2)]
+    plans = [replace(PLAN, unit=unit, keys=(Key(AGE, None),), measurements=(one,)) for one in keys]
+    assert len({name for plan in plans for name in name_plan(plan)}) == 4
 
 
 def test_different_values_of_other_expressions_or_lists_are_other_plans():

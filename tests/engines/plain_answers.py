@@ -12,7 +12,8 @@ from sfumato.answers.released_values import compute_aggregate, split_parts
 from sfumato.engines.measured_cells import make_key
 from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
-from sfumato.kernel.plan import Count, Keys, People, find_exponent
+from sfumato.kernel.plan import Count, Keys, People
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.planning.formulas import ChoiceFormula, MeanFormula, SumFormula, VarianceFormula
 from sfumato.query.query import AggregateRef, KeyRef
 

@@ -1,6 +1,7 @@
 """At most g keys of a unit, those least by a hash: of units that have fewer, exactly as many, and more."""
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pytest
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
-from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.measured_cells import HeldKeys, collect_aggregates, collect_texts, names_texts
 from sfumato.errors import KernelFault
 from sfumato.kernel.plan import WeightedKeys
 from sfumato.kernel.weighted_keys import find_weight
@@ -55,8 +56,12 @@ def test_units_below_at_and_above_the_bound(question, make_id, name):
     assert found == expected
 
 
+def weigh_in(rounds, plan):
+    return replace(plan, measurements=tuple(replace(one, quantity=WeightedKeys(rounds)) for one in plan.measurements))
+
+
 def test_columns_give_what_rows_give():
-    plan, _ = planned(ALONE)
+    plan = weigh_in(1, planned(ALONE)[0])
     texts, units = ["b", "a", "", "ä"], [3, 2, 1, 9]
     assert names_texts(plan)
     one = collect_texts(plan, texts, np.array(units, np.int64))
@@ -68,7 +73,7 @@ def test_columns_give_what_rows_give():
 
 
 def test_a_text_that_is_there_twice_is_refused():
-    plan, _ = planned(ALONE)
+    plan = weigh_in(1, planned(ALONE)[0])
     for texts in (["a", "a"], ["a", None], ["a", 1]):
         with pytest.raises(KernelFault):
             collect_texts(plan, texts, np.array([1, 1], np.int64))
@@ -92,3 +97,15 @@ def test_a_missing_key_never_fails(words, unit, sql):
     with sf.protect(data, name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=900, delta="0.9")) as curator:
         answer = curator.ask(sql, epsilon=400, delta="0.1")
     assert {row["w"] for row in answer.rows} == {word for word in words if word is not None}
+
+
+def test_holders_of_one_key_come_in_one_row():
+    """In two rows of one key, a person could be there twice. A key that is none is left out."""
+    plan = weigh_in(2, planned(ALONE)[0])
+    exact = collect_aggregates(plan, [("b", ["p", "q"]), (None, ["p"]), ("a", ["q"])], None, {})
+    assert exact._keys == (("b",), ("a",))
+    assert exact._integers[plan.measurements[0].name].tolist() == [find_weight(1) + find_weight(2), find_weight(2)]
+    with pytest.raises(KernelFault):
+        collect_aggregates(plan, [("b", ["p"]), ("b", ["p"])], None, {})
+    with pytest.raises(KernelFault):
+        collect_aggregates(weigh_in(1, plan), HeldKeys([("b",)], np.array([1]), np.array([0])), None, {})

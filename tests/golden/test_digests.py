@@ -26,7 +26,8 @@ def names(sql, neighbours, loss):
     delta = dataset.budget.delta / 10  # what a question took without a delta of its own when these were recorded
     plan = choose_plan(bind(parse(sql), dataset), LOSSES[loss], dataset, VERSIONS, delta=delta).plan
     parts = [
-        replace(one, quantity=Keys() if one.quantity == WeightedKeys() else one.quantity) for one in plan.measurements
+        replace(one, quantity=Keys() if isinstance(one.quantity, WeightedKeys) else one.quantity)
+        for one in plan.measurements
     ]
     return list(name_plan(replace(plan, measurements=tuple(parts))))  # weights of keys came later
 

@@ -13,18 +13,8 @@ from sfumato.ingest.hidden_names import UNIT
 from sfumato.kernel.certify import certify
 from sfumato.kernel.expressions import Call, Column, ColumnType, Literal
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import (
-    BoundedPlan,
-    Count,
-    Grid,
-    Halves,
-    Key,
-    Measurement,
-    Pivot,
-    Sum,
-    Thirds,
-    number_conditions,
-)
+from sfumato.kernel.plan import BoundedPlan, Count, Grid, Halves, Key, Measurement, Pivot, Sum, Thirds
+from sfumato.kernel.released_steps import number_conditions
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.sensitivity import derive_sensitivity
 from sfumato.row_meanings.evaluate import evaluate

@@ -15,9 +15,10 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.certify import certify
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.expressions import Literal
+from sfumato.kernel.key_rounds import Holdings
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import ROW, PrivacyUnit
-from sfumato.kernel.plan import Key, Keys, Measurement
+from sfumato.kernel.plan import Key, Keys, Measurement, WeightedKeys
 from sfumato.kernel.release import ExactAggregates, release, release_with
 from sfumato.kernel.reservation import Reservation
 
@@ -193,3 +194,21 @@ def test_nothing_else_of_a_hidden_key_comes_out():
     assert released.keys == (("b",),)
     assert abs(released.integers["s"][0] - sums[1]) < 10**9, "it is that of the key beside it"
     assert {name: len(cells) for name, cells in released.integers.items()} == {"keys": 1, "s": 1}
+
+
+def test_keys_in_two_rounds_need_their_holders():
+    """Holders without two rounds are refused, and so are two rounds without holders. No weight is released."""
+    crowd = Holdings(np.arange(400), np.arange(400) % 2)
+    weigh = Measurement("k", WeightedKeys(2), sf.ApproxDP(1, "1e-5"))
+    plan = replace(PLAN, unit=PrivacyUnit("t", "id"), keys=(Key(AGE, None),), measurements=(weigh,))
+    once = replace(plan, measurements=(replace(weigh, quantity=WeightedKeys(1)),))
+    keys = ((1,), (2,), (3,))
+    for wrong, held in ((plan, None), (once, crowd)):
+        exact = ExactAggregates(wrong, {"k": [9, 9, 0]}, keys, holdings=held)
+        with pytest.raises(KernelFault):
+            release(exact, Reservation(7, certify(wrong)))
+    certificate = certify(plan)
+    exact = ExactAggregates(plan, {"k": [9, 9, 0]}, keys, holdings=crowd)
+    released = release(exact, Reservation(7, certificate))
+    assert released.keys == ((1,), (2,))
+    assert released.integers == {"k": (certificate.measurements[0].threshold,) * 2}

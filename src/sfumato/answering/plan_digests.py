@@ -28,8 +28,9 @@ from sfumato.kernel.plan import (
     Pivot,
     Products,
     Strategy,
-    find_exponent,
+    WeightedKeys,
 )
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.planning.quantity_chooser import name_kind
 
 _ATOMS = (type(None), bool, int, float, str, date, datetime, Decimal, Fraction)
@@ -84,7 +85,9 @@ def _encode_measurement(measurement: Measurement, plan: BoundedPlan) -> list[obj
     grid = getattr(quantity, "grid", Grid(0, 0, find_exponent(quantity, per_row=plan.unit.per_row)))
     value, offset = getattr(quantity, "value", None), getattr(quantity, "offset", 0)
     numbers = map(_encode, (grid.lower, grid.upper, grid.exponent, measurement.loss, offset))
-    whole = isinstance(quantity, Choice | Different | Pivot | Products | Strategy)
+    whole = isinstance(quantity, Choice | Different | Pivot | Products | Strategy) or quantity == WeightedKeys(
+        2
+    )  # one round came first
     others = _encode(quantity, ("value", "grid")) if whole else _encode(None)
     return [_encode(measurement.name), ["Kind", name_kind(quantity).upper()], _encode(value), *numbers, others]
 

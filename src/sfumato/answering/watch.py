@@ -18,8 +18,9 @@ from sfumato.kernel.above_threshold import AboveThreshold
 from sfumato.kernel.certify import certify
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import Count, People, find_exponent
+from sfumato.kernel.plan import Count, People
 from sfumato.kernel.release import ExactAggregates, Released, crosses
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.kernel.reservation import Reservation
 from sfumato.number_arguments import Number, read_privacy_amount, read_whole_number
 from sfumato.planning.planner import Planned

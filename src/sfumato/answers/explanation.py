@@ -62,9 +62,9 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
     WeightedKeys,
-    count_bins,
     take_part,
 )
+from sfumato.kernel.released_steps import count_bins
 from sfumato.kernel.row_sources import TIMES_MET
 from sfumato.kernel.strategies import bound_columns
 from sfumato.planning.groups import drops_groups

@@ -35,11 +35,21 @@ def _describe_weights(certified: Certified, noise: GaussianNoise, loss: ApproxDP
     """State how many people a key needs: those who hold few keys count more."""
     threshold = certified.threshold or 0
     likely = threshold + compute_noise_margin(noise, Fraction(1, 10))  # one side of 90 % is 95 %
-    step = 2.0**certified.exponent
-    people = {held: tuple(-(-needed // find_weight(held)) for needed in (threshold, likely)) for held in (1, groups)}
+    step, times = 2.0**certified.exponent, 1 if certified.key_rounds is None else 3  # twice the second, and the first
+    people = {
+        held: tuple(-(-needed // (times * find_weight(held))) for needed in (threshold, likely)) for held in (1, groups)
+    }
+    shown = f"An undeclared key is shown if its noisy weight is at least {threshold * step:.4g}"
+    if certified.key_rounds is not None:
+        shown = (
+            f"Keys are weighed twice: those that the first noisy weight finds (at least "
+            f"{certified.key_rounds.early_threshold * step:.4g}), or finds hopeless (below "
+            f"{certified.key_rounds.hope * step:.4g}), are left out of the second. Any other key is shown if twice its "
+            f"second noisy weight plus the first is at least {threshold * step:.4g}"
+        )
     return (
-        f"The keys of a person who holds n of them weigh 1/√n each. An undeclared key is shown if its noisy weight is "
-        f"at least {threshold * step:.4g} (δ = {write_plain(loss.delta)}). A key of people who hold no other key is "
+        f"The keys of a person who holds n of them weigh 1/√n each. {shown} "
+        f"(δ = {write_plain(loss.delta)}). A key of people who hold no other key is "
         f"shown with a probability of 50 % if it has {people[1][0]:,} people, and with 95 % if it has "
         f"{people[1][1]:,}; a key of people who hold {groups:,} keys each needs {people[groups][0]:,} and "
         f"{people[groups][1]:,} people."

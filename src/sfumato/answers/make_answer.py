@@ -29,7 +29,8 @@ from sfumato.answers.unmixed_values import round_running
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.losses import PrivacyLoss
-from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Strategy, Thirds, find_exponent, take_part
+from sfumato.kernel.plan import Count, Distinct, Halves, Keys, People, Strategy, Thirds, take_part
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.planning.formulas import BinFormula, CountFormula, SumFormula, sums_of
 from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned

@@ -36,6 +36,7 @@ TITLES = {  # the heading of each file; a test compares them
     "K-77": "pivots",
     "K-80": "strategies",
     "K-83": "intervals of quantiles",
+    "K-87": "undeclared keys in two rounds",
 }
 LOSS_CLAIMS = ("K-27", "K-17", "K-15")
 SHARE_CLAIMS = ("K-17",)
@@ -44,6 +45,7 @@ PART_CLAIMS = ("K-37",)
 BOUND_CLAIMS = ("K-35",)
 KEY_CLAIMS = ("K-21",)
 WEIGHT_CLAIMS = ("K-74",)
+ROUND_CLAIMS = ("K-74", "K-87")
 PIVOT_CLAIMS = ("K-77",)
 VALUE_CLAIMS = ("K-64",)
 STRATEGY_CLAIMS = ("K-80",)
@@ -65,8 +67,9 @@ def find_claims(quantity: Quantity, certified: Certified) -> tuple[str, ...]:
             parts = PART_CLAIMS if isinstance(take_part(quantity), Split) else ()
             pivots = PIVOT_CLAIMS if isinstance(quantity, Pivot) else ()
             mixed = STRATEGY_CLAIMS if isinstance(quantity, Strategy) else ()
-            keys = KEY_CLAIMS if isinstance(quantity, Keys) else ()
-            keys = WEIGHT_CLAIMS if isinstance(quantity, WeightedKeys) else keys
+            keys: tuple[str, ...] = KEY_CLAIMS if isinstance(quantity, Keys) else ()
+            if isinstance(quantity, WeightedKeys):
+                keys = WEIGHT_CLAIMS if certified.key_rounds is None else ROUND_CLAIMS
             values = VALUE_CLAIMS if isinstance(quantity, Different) else ()
             return ("K-25", *parts, *pivots, *mixed, *keys, *values, *mechanism)
 

@@ -5,6 +5,7 @@ must be integers.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from operator import add, index
 from typing import Any
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import Column, Scalar, find_kinds
+from sfumato.kernel.key_rounds import Holdings, weigh_holdings
 from sfumato.kernel.plan import (
     BoundedPlan,
     Choice,
@@ -122,25 +124,63 @@ def compute_integers(quantity: Added, totals: Sequence[int], plan: BoundedPlan) 
     return compute_halves(total, count, quantity.grid, per_row=plan.unit.per_row)
 
 
+@dataclass(frozen=True, slots=True)
+class HeldKeys:
+    """Undeclared keys, how many people hold each, and the numbers of these people, one key after the other."""
+
+    keys: Sequence[tuple[Scalar, ...]]
+    counts: npt.NDArray[np.int64]
+    people: npt.NDArray[np.int64]
+
+    @classmethod
+    def read(cls, rows: Rows) -> "HeldKeys":
+        """Rows of key values and a list of people's ids. A person's number is the place where the id came first."""
+        numbers: dict[Scalar, int] = {}
+        keys, counts, people = [], [], list[int]()
+        for *values, ids in rows:
+            keys.append(tuple(values))
+            counts.append(len(ids))
+            people += [numbers.setdefault(one, len(numbers)) for one in ids]
+        return cls(keys, np.array(counts, np.int64), np.array(people, np.int64))
+
+    def place(self, cells: Cells) -> Holdings:
+        """Who holds which cell. Keys that are none are left out."""
+        found = [cells.name(values) for values in self.keys]
+        numbers = [cell for cell in found if cell is not None]
+        if len(set(numbers)) != len(numbers):  # a person could be there twice
+            raise KernelFault("Two rows name the people of one cell.")
+        placed = np.repeat(np.array([-1 if cell is None else cell for cell in found], np.int64), self.counts)
+        return Holdings(self.people[placed >= 0], placed[placed >= 0])
+
+
 def collect_aggregates(
-    plan: BoundedPlan, people: Rows | None, added: Rows | None, apart: Mapping[str, Rows]
+    plan: BoundedPlan, people: Rows | HeldKeys | None, added: Rows | None, apart: Mapping[str, Rows]
 ) -> ExactAggregates:
     """The aggregates of a plan, from the results of its queries. With undeclared keys, `added` also counts units.
 
-    `apart` has the results of choices and of different values, which have a query each.
+    `apart` has the results of choices and of different values, which have a query each. Where keys are weighed in two
+    rounds, `people` are rows of key values and lists of units.
     """
     cells, width = Cells(plan), len(plan.keys)
     sums = {} if added is None else _collect(added, cells, width, counts_units=cells.discovered)
-    units = sums if people is None else _collect(people, cells, width, counts_units=True)
+    holdings = None
+    if plan.holds_pairs:
+        holdings = (people if isinstance(people, HeldKeys) else HeldKeys.read(people or ())).place(cells)
+        weights = weigh_holdings(holdings, len(cells), plan.max_groups_per_unit)
+        units: dict[int, tuple[int, ...]] = {cell: (weight,) for cell, weight in enumerate(weights.tolist())}
+    elif isinstance(people, HeldKeys):
+        raise KernelFault("Only keys that are weighed in two rounds need to know who holds them.")
+    else:
+        units = sums if people is None else _collect(people, cells, width, counts_units=True)
     begin = int(people is None and cells.discovered)  # where the sums begin, after the units
     integers: dict[str, list[int]] = {}
-    weights: dict[str, list[Bins]] = {}
+    bins: dict[str, list[Bins]] = {}
     for measurement in plan.measurements:
         name, quantity = measurement.name, measurement.quantity
         if isinstance(quantity, People | Keys | WeightedKeys):
             integers[name] = [units.get(cell, (0,))[0] for cell in range(len(cells))]
         elif isinstance(quantity, Choice):
-            weights[name] = _fill_bins(apart[name], cells, width, number_bins(quantity))
+            bins[name] = _fill_bins(apart[name], cells, width, number_bins(quantity))
         elif isinstance(quantity, Different):
             integers[name] = _place(apart[name], cells, width)
         else:
@@ -150,13 +190,14 @@ def collect_aggregates(
             if isinstance(quantity, Strategy):
                 integers[name] = mix_cells(integers[name], quantity.matrices)
             begin = end
-    return ExactAggregates(plan, integers, cells.keys, weights)
+    return ExactAggregates(plan, integers, cells.keys, bins, holdings)
 
 
 def names_texts(plan: BoundedPlan) -> bool:
     """Does a plan measure one undeclared text key and nothing else? Its result can then be read as two columns."""
     one_key = len(plan.keys) == 1 and plan.keys[0].values is None and find_kinds(plan.keys[0].expression) == {"text"}
-    return one_key and all(isinstance(one.quantity, Keys | WeightedKeys) for one in plan.measurements)
+    alone = all(isinstance(one.quantity, Keys | WeightedKeys) for one in plan.measurements)
+    return one_key and alone and not plan.holds_pairs
 
 
 def collect_texts(plan: BoundedPlan, texts: Sequence[str], units: npt.NDArray[np.int64]) -> ExactAggregates:

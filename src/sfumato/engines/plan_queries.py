@@ -74,8 +74,8 @@ class PlanQueries:
             elif isinstance(measurement.quantity, Different):
                 apart[measurement.name] = write(lower_different(plan, measurement.quantity))
         return Queries(
-            # with undeclared keys, one query gives the sums and the people of each key
-            write(lower_people(plan)) if counted and (plan.cells or not adds) else None,
+            # with undeclared keys, one query gives the sums and the people of each key, but not who holds it
+            write(lower_people(plan)) if counted and (plan.cells or plan.holds_pairs or not adds) else None,
             write(lower(plan, stored)) if adds else None,
             apart,
         )

@@ -11,7 +11,8 @@ from sfumato.kernel.certify import Certificate, Certified
 from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.mechanisms import LaplaceNoise
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Count, People, find_exponent
+from sfumato.kernel.plan import BoundedPlan, Count, People
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.kernel.sensitivity import Sensitivity
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
+from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
@@ -23,9 +24,8 @@ from sfumato.kernel.plan import (
     Products,
     Quantiles,
     WeightedKeys,
-    count_bins,
-    find_exponent,
 )
+from sfumato.kernel.released_steps import count_bins, find_exponent
 from sfumato.kernel.sensitivity import Sensitivity, bound_terms, bound_unit_weight, derive_sensitivity
 from sfumato.kernel.weighted_keys import WeightedKeyRule
 
@@ -44,6 +44,7 @@ class Certified:
     threshold: int | None = None  # of undeclared keys: the least noisy number of people, or the least noisy weight
     width: int = 1  # integers in each cell
     weight_exponent: int = 0  # of a choice: the grid of the weights in its bins
+    key_rounds: KeyRounds | None = None  # of undeclared keys that are weighed twice: noise and threshold are the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,11 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
     match measurement.loss:
         case ApproxDP(epsilon, delta) as loss:  # undeclared keys: a threshold that a key of one unit seldom reaches
             if isinstance(quantity, WeightedKeys):
+                if quantity.rounds == 2:
+                    rounds = KeyRounds(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
+                    return Certified(
+                        name, KEY_WEIGHT_EXPONENT, moved, rounds.noise, loss, rounds.threshold, key_rounds=rounds
+                    )
                 weights = WeightedKeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
                 gaussian = GaussianNoise(weights.deviation**2, rounded=True)
                 return Certified(name, KEY_WEIGHT_EXPONENT, moved, gaussian, loss, weights.threshold)

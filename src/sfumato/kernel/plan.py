@@ -1,17 +1,17 @@
 """BoundedPlan: what may be measured. A closed union of quantities, each with a rule in sensitivity.py.
 
 To add a quantity: add its class, with the number of its integers for a cell (`width`), to `Quantity`.
-mypy (assert_never) then names the places that need a case: find_exponent, sensitivity.py, certify.py,
+mypy (assert_never) then names the places that need a case: released_steps.py, sensitivity.py, certify.py,
 engines/measured_cells.py, engines/sql/lowering.py, engines/reference, planning/planner.py and answers/make_answer.py.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
-from typing import ClassVar, assert_never
+from typing import ClassVar
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Call, Expression, Literal, Scalar
+from sfumato.kernel.expressions import Expression, Scalar
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.kernel.row_sources import Source, derive_extent
@@ -116,9 +116,14 @@ class DistinctSum:
 
 @dataclass(frozen=True, slots=True)
 class WeightedKeys:
-    """The weights of each undeclared key: those of one unit are 1 in L2 (docs/claims/K-74.md). Released as Keys."""
+    """The weights of each undeclared key: those of one unit are 1 in L2 (K-74, and K-87 for two rounds)."""
 
+    rounds: int = 1
     width: ClassVar = 1
+
+    def __post_init__(self) -> None:
+        if self.rounds not in (1, 2):
+            raise KernelFault("Keys are weighed in one round or in two.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,42 +318,6 @@ def take_part(quantity: Quantity) -> Quantity:
     return quantity.part if isinstance(quantity, Pivot | Strategy) else quantity
 
 
-def count_bins(choice: Choice) -> int:
-    """The number of public bins among which a measurement chooses."""
-    return len(choice.values) if isinstance(choice, Mode) else choice.grid.span + 1
-
-
-def find_exponent(quantity: Quantity, *, per_row: bool) -> int:  # noqa: PLR0911 - one return a kind
-    """The released integers of a quantity are steps of 2 to this power; those of a choice are numbers of bins."""
-    match quantity:
-        case Count():
-            return 0 if per_row else ROW_WEIGHT_EXPONENT
-        case Sum(grid=grid) | DistinctSum(grid=grid) | Halves(grid=grid):
-            return grid.exponent
-        case Thirds(grid=grid) | Curve(grid=grid):
-            return 2 * grid.exponent
-        case Pivot(part) | Strategy(part):
-            return find_exponent(part, per_row=per_row)
-        case Products():
-            return quantity.exponent
-        case WeightedKeys():
-            return KEY_WEIGHT_EXPONENT
-        case People() | Keys() | Distinct() | Quantiles() | Extreme() | Mode():
-            return 0
-        case _:
-            assert_never(quantity)
-
-
-def number_conditions(conditions: tuple[Expression, ...]) -> Key:
-    """The number of the first condition that is true for a row; NULL where none is.
-
-    Claim: K-77. Different conditions have different numbers, so a row belongs to one of them at most.
-    Checked by: tests/kernel/test_pivots.py::test_a_row_belongs_to_the_first_true_condition
-    """
-    numbered = [one for place, condition in enumerate(conditions) for one in (condition, Literal(place))]
-    return Key(Call("case", (*numbered, Literal(None))), tuple(range(len(conditions))))
-
-
 @dataclass(frozen=True, slots=True)
 class BoundedPlan:
     """Measurements over the cells of a source. Contributions are bounded before the filters."""
@@ -367,7 +336,7 @@ class BoundedPlan:
         quantities = [measurement.quantity for measurement in self.measurements]
         units = any(isinstance(quantity, People | Keys | WeightedKeys) for quantity in quantities)
         naming = [quantity for quantity in quantities if isinstance(quantity, Keys | WeightedKeys)]
-        weighted = WeightedKeys() in naming
+        weighted = any(isinstance(quantity, WeightedKeys) for quantity in naming)
         for refused, reason in (
             (not reached.private, "A plan is about a private source."),
             (self.max_groups_per_unit < 1, "A unit is in at least one group."),
@@ -398,6 +367,11 @@ class BoundedPlan:
         """
         declared = [len(key.values) for key in self.keys if key.values is not None]
         return prod(declared) if len(declared) == len(self.keys) else None
+
+    @property
+    def holds_pairs(self) -> bool:
+        """Does a release need to know which unit holds which undeclared key? Keys are then weighed in two rounds."""
+        return any(one.quantity == WeightedKeys(rounds=2) for one in self.measurements)
 
     @property
     def reach(self) -> int:

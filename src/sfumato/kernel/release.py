@@ -13,6 +13,7 @@ from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import BinChoice, Certificate, Certified, certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.key_rounds import Holdings
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.samplers import ROWS_AT_ONCE
@@ -26,10 +27,10 @@ class ExactAggregates:
     """What an engine measured: integers that only this file reads. Its repr shows none; it cannot be serialised.
 
     `keys` are the undeclared keys, one a cell, where the plan does not declare them; `bins` are the weights in the bins
-    of each choice, for each cell.
+    of each choice, for each cell; `holdings` say who holds which key, where keys are weighed in two rounds.
     """
 
-    __slots__ = ("_bins", "_integers", "_keys", "plan")
+    __slots__ = ("_bins", "_holdings", "_integers", "_keys", "plan")
 
     def __init__(
         self,
@@ -37,8 +38,10 @@ class ExactAggregates:
         integers: Mapping[str, list[int] | IntVector],
         keys: tuple[CellKey, ...] | None = None,
         bins: dict[str, list[dict[int, int]]] | None = None,
+        holdings: Holdings | None = None,
     ) -> None:
         self.plan = plan
+        self._holdings = holdings
         self._keys = keys
         self._bins = bins or {}
         self._integers = {name: saturate_cells(cells) for name, cells in integers.items()}
@@ -137,7 +140,7 @@ def _check_measured(exact: ExactAggregates, certificate: Certificate) -> None:
     chosen = {one.name: cells for one in certificate.measurements if isinstance(one.noise, BinChoice)}
     added = {one.name: cells * one.width for one in certificate.measurements if one.name not in chosen}
     found = [{name: len(cell) for name, cell in part.items()} for part in (exact._integers, exact._bins)]
-    if found != [added, chosen]:
+    if found != [added, chosen] or (exact._holdings is not None) != exact.plan.holds_pairs:
         raise KernelFault("The engine measured something else than the plan, or another number of cells.")
 
 
@@ -154,6 +157,10 @@ def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: i
         if isinstance(measured.noise, BinChoice):
             weights = [exact._bins[measured.name][cell] for cell in released]
             noisy[measured.name] = _choose_bins(measured, measured.noise, weights, entropy)
+            continue
+        if measured.key_rounds is not None and exact._holdings is not None:  # no weight is released
+            released = measured.key_rounds.find_keys(exact._holdings, cells, entropy)
+            noisy[measured.name] = np.full((len(released), 1), measured.threshold, np.int64)
             continue
         integers = exact._integers[measured.name].reshape(cells, measured.width)[released].ravel()
         drawn = add_saturating(integers, measured.noise.draw(integers.size, entropy))

@@ -30,9 +30,8 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
     WeightedKeys,
-    find_exponent,
-    number_conditions,
 )
+from sfumato.kernel.released_steps import find_exponent, number_conditions
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.split_sums import bound_parts
 from sfumato.kernel.strategies import Matrix, bound_columns

@@ -64,7 +64,7 @@ class WeightedKeyRule:
         Relies on: K-70.
         Checked by: tests/kernel/test_weighted_keys.py::test_lonely_keys_stay_within_delta
         """
-        return _find_threshold(self.deviation, _share_lonely(Fraction(self.delta)), self.max_groups_per_unit)
+        return find_threshold(self.deviation, _share_lonely(Fraction(self.delta)), self.max_groups_per_unit)
 
 
 def _share_lonely(delta: Fraction) -> Fraction:
@@ -120,11 +120,16 @@ def bound_key_delta(deviation: Fraction, lonely: Fraction, epsilon: Fraction, pe
 
 
 @lru_cache(maxsize=256)
-def _find_threshold(deviation: Fraction, lonely: Fraction, groups: int) -> int:
-    """The least threshold that floats find, raised until the exact bound holds."""
+def find_threshold(deviation: Fraction, lonely: Fraction, groups: int) -> int:
+    """The least threshold that floats find, raised until bound_lonely is at most `lonely`.
+
+    Claim: K-74. Keys that one person alone holds reach it with probability at most `lonely`.
+    Relies on: bound_lonely.
+    Checked by: tests/kernel/test_weighted_keys.py::test_lonely_keys_stay_within_delta
+    """
     most = max(
         find_weight(first) + 0.5 - float(deviation) * NormalDist().inv_cdf(float(lonely / last))
-        for first, last in _list_blocks(groups)
+        for first, last in list_blocks(groups)
     )
     found = Fraction(most)
     while bound_lonely(deviation, int(found), groups) > lonely:
@@ -142,11 +147,11 @@ def bound_lonely(deviation: Fraction, threshold: int, groups: int) -> Fraction:
     return max(
         last
         * Fraction(enclose_tail((threshold - find_weight(first) - Fraction(1, 2)) / deviation, _BITS)[1], 1 << _BITS)
-        for first, last in _list_blocks(groups)
+        for first, last in list_blocks(groups)
     )
 
 
-def _list_blocks(groups: int) -> list[tuple[int, int]]:
+def list_blocks(groups: int) -> list[tuple[int, int]]:
     """Numbers of keys in blocks: within a block, weights are at most that of its first number."""
     blocks, first = [], 1
     while first <= groups:

@@ -23,7 +23,8 @@ from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, Noise, choose_noise
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit
-from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Products, Quantity, find_exponent
+from sfumato.kernel.plan import BoundedPlan, Key, Measurement, Products, Quantity
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.kernel.row_sources import Scan
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.sensitivity import Sensitivity, derive_sensitivity

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from sfumato.errors import InvalidParameter
+from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.plan import BoundedPlan, Keys, Measurement, WeightedKeys
@@ -13,6 +14,8 @@ MOST_KEYS = 128  # of a person who holds more, a hash selects so many: the thres
 
 def choose_key_rule(plan: BoundedPlan, *, counts_people: bool, most_keys: int = MOST_KEYS) -> BoundedPlan:
     """The plan with weighted keys, where no key is expected to need more people than by numbers of people.
+
+    Two rounds are tried first, then one.
 
     The worst case for weights is a key of people who all hold as many keys as they may. If a question counts the people
     of each key, their noisy numbers serve both.
@@ -32,8 +35,11 @@ def _choose(plan: BoundedPlan, measurement: Measurement, groups: int) -> Measure
         return measurement
     try:
         by_people = KeyRule(loss.epsilon, loss.delta, held, plan.unit.neighbours)
-        by_weight = WeightedKeyRule(loss.epsilon, loss.delta, groups, plan.unit.neighbours)
+        rules = [rule(loss.epsilon, loss.delta, groups, plan.unit.neighbours) for rule in (KeyRounds, WeightedKeyRule)]
     except InvalidParameter:
         return measurement
-    needed = -(-by_weight.threshold * held // (find_weight(groups) * groups))
-    return replace(measurement, quantity=WeightedKeys()) if needed <= by_people.threshold else measurement
+    for rule, rounds, times in zip(rules, (2, 1), (3, 1), strict=True):  # two rounds add up three times a weight
+        needed = -(-rule.threshold * held // (times * find_weight(groups) * groups))
+        if needed <= by_people.threshold:
+            return replace(measurement, quantity=WeightedKeys(rounds))
+    return measurement

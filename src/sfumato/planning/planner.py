@@ -7,7 +7,8 @@ from decimal import Decimal
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import GDP, ZCDP, PureDP
-from sfumato.kernel.plan import BoundedPlan, Choice, Measurement, count_bins
+from sfumato.kernel.plan import BoundedPlan, Choice, Measurement
+from sfumato.kernel.released_steps import count_bins
 from sfumato.planning.cheapest_noise import pay_least, takes_gaussian
 from sfumato.planning.formulas import Formula
 from sfumato.planning.key_rule import MOST_KEYS, choose_key_rule

@@ -31,8 +31,8 @@ from sfumato.kernel.plan import (
     Quantity,
     Sum,
     Thirds,
-    number_conditions,
 )
+from sfumato.kernel.released_steps import number_conditions
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.planning.formulas import (
     BinFormula,

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.measured_cells import HeldKeys, collect_aggregates, collect_texts, names_texts
 from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.errors import EngineFailed, KernelFault
@@ -148,7 +149,8 @@ class DuckDBEngine:
         if names_texts(plan) and queries.people is not None:
             texts, units = cursor.execute(queries.people).fetchnumpy().values()
             return collect_texts(plan, texts.tolist(), units)
-        added, people = run(queries.added), run(queries.people)
+        people = _read_holders(cursor, queries.people) if plan.holds_pairs else run(queries.people)
+        added = run(queries.added)
         apart = {name: cursor.execute(query).fetchall() for name, query in queries.apart.items()}
         return collect_aggregates(plan, people, added, apart)
 
@@ -158,3 +160,14 @@ class DuckDBEngine:
         while self._cursors:
             self._cursors.pop().close()
         self._connection.close()
+
+
+def _read_holders(cursor: duckdb.DuckDBPyConnection, query: str | None) -> HeldKeys:
+    """The keys and who holds them, by columns: there can be millions of pairs."""
+    if query is None:
+        raise KernelFault("Who holds which key is a query of its own.")
+    *keys, units = cursor.sql(query).to_arrow_table().columns
+    lists = units.combine_chunks()
+    people = lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    counts = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return HeldKeys(list(zip(*(key.to_pylist() for key in keys), strict=True)), counts, people)

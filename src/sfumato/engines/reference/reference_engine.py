@@ -1,14 +1,18 @@
 """The reference engine: slow, plain Python. Every other engine must equal it, bit for bit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import assert_never
+
+import numpy as np
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
 from sfumato.engines.reference.reference_distinct import Placed, count_different, hash_texts, read_keys
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
+from sfumato.kernel.key_rounds import Holdings
 from sfumato.kernel.plan import (
     ROW_WEIGHT_EXPONENT,
     BoundedPlan,
@@ -29,9 +33,9 @@ from sfumato.kernel.plan import (
     Sum,
     Thirds,
     WeightedKeys,
-    find_exponent,
 )
 from sfumato.kernel.release import ExactAggregates
+from sfumato.kernel.released_steps import find_exponent
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.kernel.split_sums import find_middle
 from sfumato.kernel.strategies import Matrix
@@ -61,6 +65,7 @@ class ReferenceEngine:
         placed = [(row, cell) for row in inside if (cell := cells.find(key_values(plan, row.values))) is not None]
         integers: dict[str, list[int]] = {}
         bins: dict[str, list[Bins]] = {}
+        held: list[tuple[int, int]] = []
         for measurement in plan.measurements:
             match measurement.quantity:
                 case Count() | Sum() | Halves() | Thirds() | Curve() | Pivot() | Products() as added:
@@ -72,13 +77,17 @@ class ReferenceEngine:
                     integers[measurement.name] = _count_units(placed, len(cells), plan)
                 case WeightedKeys():
                     integers[measurement.name] = _count_units(placed, len(cells), plan, weigh=find_weight)
+                    held = list(_list_kept(placed, plan)) if plan.holds_pairs else []
                 case Distinct() | DistinctSum() as different:
                     integers[measurement.name] = count_different(different, placed, len(cells), plan)
                 case Quantiles() | Extreme() | Mode() as choice:
                     bins[measurement.name] = _fill_bins(choice, placed, len(cells), plan)
                 case quantity:
                     assert_never(quantity)
-        return ExactAggregates(plan, integers, cells.keys, bins)
+        people, numbers = (np.array(part, np.int64) for part in (zip(*held, strict=True) if held else ((), ())))
+        return ExactAggregates(
+            plan, integers, cells.keys, bins, Holdings(people, numbers) if plan.holds_pairs else None
+        )
 
 
 def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
@@ -97,17 +106,23 @@ def _count_units(
 
     A unit is counted in a bounded number of cells: those least by a hash.
     """
+    counted = [0] * cells
+    kept = list(_list_kept(placed, plan))
+    held = Counter(unit for unit, _ in kept)
+    for unit, cell in kept:
+        counted[cell] += weigh(held[unit])
+    return counted
+
+
+def _list_kept(placed: Sequence[Placed], plan: BoundedPlan) -> Iterator[tuple[int, int]]:
+    """The number of each unit, and the cells in which it is counted."""
     cells_of_unit: dict[Scalar, dict[int, tuple[str, ...]]] = {}
     for number, (row, cell) in enumerate(placed):
         unit: Scalar = number if plan.unit.per_row else row.unit
         cells_of_unit.setdefault(unit, {})[cell] = tuple(map(key_text, key_values(plan, row.values)))
-    counted = [0] * cells
-    for unit, reached in cells_of_unit.items():
+    for place, (unit, reached) in enumerate(cells_of_unit.items()):
         ordered = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
-        kept = ordered[: plan.max_groups_per_unit]
-        for _, _, cell in kept:
-            counted[cell] += weigh(len(kept))
-    return counted
+        yield from ((place, cell) for _, _, cell in ordered[: plan.max_groups_per_unit])
 
 
 def _fill_bins(choice: Choice, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[Bins]:

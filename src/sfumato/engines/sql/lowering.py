@@ -52,9 +52,9 @@ from sfumato.kernel.plan import (
     Strategy,
     Sum,
     WeightedKeys,
-    number_conditions,
     take_part,
 )
+from sfumato.kernel.released_steps import number_conditions
 
 HELD_KEYS = "held_keys"  # how many keys a unit has, before at most g of them are kept
 Measured = Count | Sum | Split | Factor | Pivot | Strategy | Choice  # what has a value
@@ -87,7 +87,8 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     else:
         query, keys = _filter(plan, measured.values()), _name_keys(plan)
     query = query.select(*keys, *totals, copy=False).group_by(*_read_keys(plan), copy=False)
-    return query if plan.cells is not None else _keep_counted_keys(plan, query, [exp.column("units", "named")])
+    units = [] if plan.holds_pairs else [exp.column("units", "named")]  # else `lower_people` has the pairs, apart
+    return query if plan.cells is not None else _keep_counted_keys(plan, query, units)
 
 
 def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
@@ -111,7 +112,7 @@ def lower_bins(plan: BoundedPlan, name: str, choice: Choice) -> exp.Expression:
 def lower_people(plan: BoundedPlan) -> exp.Select:
     """The query that counts units: key values, units. A unit is in at most g cells, those least by a hash.
 
-    Where keys are weighed, it has the sum of the units' weights instead.
+    Where keys are weighed, it has the sum of the units' weights instead; in two rounds, the list of the units.
 
     Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
     Requires: a snapshot as ingest/pinned_rows.py writes it.
@@ -119,9 +120,11 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
     inside = _filter(plan, []).select(*_name_keys(plan))
-    weighted = any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements)
-    weights = exp.cast(exp.Sum(this=_weigh_key(plan)), exp.DataType.build("BIGINT"))
-    units = weights if weighted else exp.Count(this=exp.Star())
+    units: exp.Expression = exp.Count(this=exp.Star())
+    if plan.holds_pairs:
+        units = exp.ArrayAgg(this=exp.column("unit"))
+    elif any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements):
+        units = exp.cast(exp.Sum(this=_weigh_key(plan)), exp.DataType.build("BIGINT"))
     counted = exp.select(*_read_keys(plan), exp.alias_(units, "units"))
     if plan.keys:
         counted = counted.group_by(*_read_keys(plan))
@@ -132,7 +135,8 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     inside = inside.select(exp.alias_(read_column(UNIT), "unit")).distinct()
     texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
     declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
-    return _keep_least(counted, declared, _read_keys(plan), texts, [], most=plan.max_groups_per_unit)
+    columns = [*_read_keys(plan), *([exp.column("unit")] if plan.holds_pairs else [])]
+    return _keep_least(counted, declared, columns, texts, [], most=plan.max_groups_per_unit)
 
 
 def _weigh_key(plan: BoundedPlan) -> exp.Expression:
@@ -221,7 +225,7 @@ def _keep_least(
     return query.with_(OF_UNITS, as_=held_by_unit, materialized=True)
 
 
-def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: list[exp.Expression]) -> exp.Select:
+def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: Sequence[exp.Expression]) -> exp.Select:
     """The rows of a query whose keys count at least one unit: at most g keys of each unit."""
     names = [column.name for column in _read_keys(plan)]
     others = [column.alias_or_name for column in query.expressions if column.alias_or_name not in names]

@@ -15,6 +15,7 @@ from sfumato.answering.receipt import Answered
 from sfumato.engines.engine import Engine
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.entropy import SYSTEM, ByteArray
+from sfumato.kernel.key_rounds import Holdings
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released, release_bundle, release_with
 from sfumato.kernel.reservation import Reservation
@@ -28,17 +29,26 @@ class ExactIntegers:
     integers: dict[str, tuple[int, ...]]
     keys: tuple[CellKey, ...] | None
     bins: dict[str, tuple[dict[int, int], ...]]
+    holdings: tuple[tuple[int, int], ...] | None = None  # people and cells, where keys are weighed in two rounds
 
     @classmethod
     def read(cls, exact: ExactAggregates) -> "ExactIntegers":
         """Read what an engine measured on made-up rows."""
         integers = {name: tuple(cells.tolist()) for name, cells in exact._integers.items()}
-        return cls(integers, exact._keys, {name: tuple(map(dict, cells)) for name, cells in exact._bins.items()})
+        bins = {name: tuple(map(dict, cells)) for name, cells in exact._bins.items()}
+        pairs = exact._holdings
+        held = None if pairs is None else tuple(zip(pairs.people.tolist(), pairs.cells.tolist(), strict=True))
+        return cls(integers, exact._keys, bins, held)
 
     def to_exact(self, plan: BoundedPlan) -> ExactAggregates:
         """These integers as an engine returns them."""
         integers = {name: list(cells) for name, cells in self.integers.items()}
-        return ExactAggregates(plan, integers, self.keys, {name: list(bins) for name, bins in self.bins.items()})
+        held = None
+        if self.holdings is not None:
+            people, cells = np.array(self.holdings, np.int64).reshape(-1, 2).T
+            held = Holdings(people.copy(), cells.copy())
+        bins = {name: list(filled) for name, filled in self.bins.items()}
+        return ExactAggregates(plan, integers, self.keys, bins, held)
 
 
 class RecordedEntropy:

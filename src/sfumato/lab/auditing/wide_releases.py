@@ -4,14 +4,17 @@ Faults of the release that depend on the value of an integer, on the number of c
 dataset that reaches them: here, the engine gives the integers.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isqrt
 
 from sfumato.answering.certified_plans import certify_plan, replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.bin_choice import OVERSHOOT, ExtremeChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.expressions import Column, ColumnType
+from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.losses import ApproxDP
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan, Curve, Key, Strategy, WeightedKeys
@@ -19,7 +22,7 @@ from sfumato.kernel.release import CellKey, Released
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.noise_distribution import ALARM, find_wrong_noise
 from sfumato.lab.auditing.real_releases import GivenIntegers, list_sizes, release_given
-from sfumato.lab.auditing.recomputed_release import check_release
+from sfumato.lab.auditing.recomputed_release import WEIGHT, check_release
 from sfumato.lab.auditing.recorded_release import ExactIntegers, RecordedEntropy, release_recorded
 
 CELLS = 40_000  # more than 2**15
@@ -95,18 +98,38 @@ def _count_bins(measured: Certified) -> int:
 
 def give_integers(certificate: Certificate, cells: int, keys: tuple[CellKey, ...] | None = None) -> ExactIntegers:
     """Integers of every size. In a choice, all weight is in one bin: that bin is chosen."""
-    integers, bins = {}, {}
+    integers, bins, holdings = {}, {}, None
     for measured in certificate.measurements:
         if isinstance(measured.noise, BinChoice):
             weight = 2**40 * measured.noise.reach
             bins[measured.name] = tuple({_place_bin(measured, cell): min(weight, 2**60)} for cell in range(cells))
+        elif measured.key_rounds is not None:
+            holdings = give_holdings(measured.key_rounds, cells)
+            held = Counter(person for person, _ in holdings)
+            weights = Counter[int]()
+            for person, cell in holdings:
+                weights[cell] += isqrt(WEIGHT**2 // held[person])
+            integers[measured.name] = tuple(weights[cell] for cell in range(cells))
         elif measured.threshold is not None:
             sizes = (*list_sizes(measured, measured.threshold), *range(2, 9))
             integers[measured.name] = tuple(sizes[cell % len(sizes)] for cell in range(cells))
         else:
             size = cells * measured.width
             integers[measured.name] = tuple(VALUES[place % len(VALUES)] for place in range(size))
-    return ExactIntegers(integers, keys, bins)
+    return ExactIntegers(integers, keys, bins, holdings)
+
+
+def give_holdings(rule: KeyRounds, cells: int) -> tuple[tuple[int, int], ...]:
+    """People who hold one key, two, or as many as they may; keys near each threshold, and keys that nobody holds."""
+    near = [rule.early_threshold, rule.hope, rule.threshold // 3]  # twice the second weight plus the first
+    held, person = [], 0
+    for cell in range(0, cells, 3):
+        needed = near[cell // 3 % len(near)] * (cell % 5) // (3 * WEIGHT)
+        for _ in range(1 + min(needed, 200)):
+            held += [(person, cell), *([(person, cell + 1)] if cell % 2 and cell + 1 < cells else [])]
+            person += 1
+    most = range(0, cells, 3)[: rule.max_groups_per_unit]
+    return (*held, *((person, cell) for cell in most))
 
 
 def _place_bin(measured: Certified, cell: int) -> int:
@@ -156,6 +179,7 @@ def _check_keys(desk: Desk, plan: BoundedPlan) -> Iterator[str]:
                 {name: _reverse(values, cells) for name, values in given.integers.items()},
                 keys,
                 {name: held[::-1] for name, held in given.bins.items()},
+                given.holdings and tuple((person, cells - 1 - cell) for person, cell in given.holdings),
             )
         again = replace(plan, repeat=plan.repeat + 1_000 + number)
         released, tape = _release(desk, again, given)
