@@ -60,6 +60,26 @@ def test_months_with_running_totals_use_a_strategy(accounting):
         assert table.ledger().verify().ok
 
 
+@pytest.mark.parametrize("accounting", ["zcdp", "gdp"])
+def test_totals_from_the_last_month_and_running_averages(accounting):
+    """Both are as precise as the strategy says: far less noise than plain counts would add up to."""
+    runs = "SELECT month, SUM(COUNT(*)) OVER (ORDER BY month DESC) AS r FROM t GROUP BY month ORDER BY month"
+    means = "SELECT month, AVG(COUNT(*)) OVER (ORDER BY month) AS r FROM t GROUP BY month ORDER BY month"
+    with protect(accounting) as table:
+        for sql, true in ((runs, np.cumsum(COUNTS[::-1])[::-1]), (means, np.cumsum(COUNTS) / np.arange(1, 13))):
+            plain = [row["r"] for row in table.ask(sql, epsilon=2).rows]
+            assert plain == pytest.approx(true, abs=12)
+
+
+@pytest.mark.parametrize(("totals", "averages"), [(1, 0), (0, 1), (1, 1)])
+def test_running_averages_are_near_the_least_error(totals, averages):
+    wanted = make_running_wanted(24, 0, totals, averages)
+    least = find_gaussian_strategy(wanted)[2] / np.trace(wanted)
+    found = find_running_strategy(24, 0, totals, averages, gaussian=True)
+    assert least <= found.share <= 1.01 * least
+    assert found.share < 0.75
+
+
 @pytest.mark.parametrize(
     ("sql", "used"),
     [
@@ -70,7 +90,9 @@ def test_months_with_running_totals_use_a_strategy(accounting):
         ("SELECT site, month, SUM(SUM(cost)) OVER (PARTITION BY site ORDER BY month) r FROM t GROUP BY 1, 2", [True]),
         ("SELECT month, COUNT(*) AS n FROM t GROUP BY month", [False]),
         ("SELECT month, SUM(COUNT(*)) OVER () AS r FROM t GROUP BY month", [False]),
-        ("SELECT month, SUM(COUNT(*)) OVER (ORDER BY month DESC) AS r FROM t GROUP BY month", [False]),
+        ("SELECT month, SUM(COUNT(*)) OVER (ORDER BY month DESC) AS r FROM t GROUP BY month", [True]),
+        ("SELECT month, AVG(COUNT(*)) OVER (ORDER BY month) AS r FROM t GROUP BY month", [True]),
+        ("SELECT month, AVG(COUNT(*)) OVER (ORDER BY month ROWS 2 PRECEDING) AS r FROM t GROUP BY month", [False]),
         ("SELECT site, month, SUM(COUNT(*)) OVER (ORDER BY month) AS r FROM t GROUP BY site, month", [False]),
     ],
 )  # fmt: skip

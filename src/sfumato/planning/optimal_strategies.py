@@ -85,26 +85,27 @@ def round_strategy(matrix: Floats) -> Matrix:
     return tuple(tuple(map(int, row)) for row in np.rint(matrix * (STEPS / longest)))
 
 
-def make_running_wanted(size: int, shown: int, running: int) -> Floats:
-    """W'W of `shown` columns with every value's cell, and `running` columns with running totals over the values."""
+def make_running_wanted(size: int, shown: int, running: int, averaged: int = 0) -> Floats:
+    """W'W of `shown` columns with every value's cell, `running` with running totals, `averaged` with their averages."""
     totals = np.tril(np.ones((size, size)))
-    return np.asarray(shown * np.eye(size) + running * (totals.T @ totals))
+    averages = totals / np.arange(1, size + 1)[:, None]
+    return np.asarray(shown * np.eye(size) + running * (totals.T @ totals) + averaged * (averages.T @ averages))
 
 
 @lru_cache(maxsize=64)
-def find_running_strategy(size: int, shown: int, running: int, *, gaussian: bool) -> FoundStrategy:
-    """The best strategy for the cells of a key (in `shown` columns) and running totals over them (in `running`)."""
-    wanted = make_running_wanted(size, shown, running)
-    found = _find_running(size, shown, running)[0] if gaussian else find_laplace_strategy(wanted)
+def find_running_strategy(size: int, shown: int, running: int, averaged: int = 0, *, gaussian: bool) -> FoundStrategy:
+    """The best strategy for the cells of a key (in `shown` columns), running totals and running averages over them."""
+    wanted = make_running_wanted(size, shown, running, averaged)
+    found = _find_running(size, shown, running, averaged)[0] if gaussian else find_laplace_strategy(wanted)
     matrix = round_strategy(found)
     return FoundStrategy(matrix, measure_share(np.array(matrix, np.float64), wanted, gaussian=gaussian))
 
 
-def _find_running(size: int, shown: int, running: int) -> tuple[Floats, Floats]:
+def _find_running(size: int, shown: int, running: int, averaged: int) -> tuple[Floats, Floats]:
     start = None
     if size > COARSE:  # the solution hardly changes with the number of values, along the key
         coarse = max(size // 4, COARSE)
-        _, before = _find_running(coarse, shown, running)
+        _, before = _find_running(coarse, shown, running, averaged)
         start = np.interp(np.linspace(0, 1, size), np.linspace(0, 1, coarse), before)
-    matrix, scale, _ = find_gaussian_strategy(make_running_wanted(size, shown, running), start)
+    matrix, scale, _ = find_gaussian_strategy(make_running_wanted(size, shown, running, averaged), start)
     return matrix, scale

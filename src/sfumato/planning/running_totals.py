@@ -1,4 +1,4 @@
-"""Running totals over the values of a declared key: the cells are measured by a strategy where it lowers the error.
+"""Running totals and averages over a declared key: the cells are measured by a strategy where it lowers the error.
 
 SELECT month, COUNT(*), SUM(COUNT(*)) OVER (ORDER BY month) adds up the noise of all months before. A strategy measures
 weighted sums of months instead, from which the months and their running totals are computed (docs/claims/K-80.md).
@@ -36,10 +36,10 @@ def measure_running_totals(
     asked = _find_running(query, query.finish)
     changed = list(plan.measurements)
     for place, measurement in enumerate(changed):
-        for (name, key), running in asked.items():
-            if _reads(query, formulas, name, measurement):
-                shown = int(_is_shown_too(query.finish, name))
-                shares = Shares(plan, key, shown, running)
+        for running, (totals, averages) in asked.items():
+            if _reads(query, formulas, running.name, measurement):
+                shown = int(_is_shown_too(query.finish, running.name))
+                shares = Shares(plan, running.key, running.descending, shown, totals, averages)
                 paid = [measurement, *list_other_payments(measurement, accounting)]
                 changed[place] = min(
                     (way for payment in paid for way in shares.list_ways(payment)), key=shares.find_error
@@ -48,19 +48,33 @@ def measure_running_totals(
 
 
 @dataclass(frozen=True, slots=True)
+class Running:
+    """A released column whose values are added up along a key, from its least value or from its greatest."""
+
+    name: str
+    key: int
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Shares:
-    """Ways to measure the cells along a key, shown `shown` times as cells and `running` times as running totals."""
+    """Ways to measure the cells along a key.
+
+    They are shown `shown` times as cells, `totals` times as running totals and `averages` times as running averages.
+    """
 
     plan: BoundedPlan
     key: int
+    descending: bool
     shown: int
-    running: int
+    totals: int
+    averages: int
 
     def list_ways(self, measurement: Measurement) -> list[Measurement]:
         """The measurement cell by cell, and by a strategy if it is possible and worthwhile."""
         quantity, values = measurement.quantity, self.plan.keys[self.key].values or ()
         sizes = [len(one.values or ()) for one in self.plan.keys]
-        ranks = _rank(values)
+        ranks = _rank(values, descending=self.descending)
         large = max(sizes) > MOST_VALUES or len(values) > MOST_RUNNING
         if not isinstance(quantity, Count | Sum) or ranks is None or large:
             return [measurement]
@@ -80,17 +94,17 @@ class Shares:
     def _find_strategy(self, measurement: Measurement) -> FoundStrategy:
         values = self.plan.keys[self.key].values or ()
         gaussian = not isinstance(measurement.loss, PureDP)
-        return find_running_strategy(len(values), self.shown, self.running, gaussian=gaussian)
+        return find_running_strategy(len(values), self.shown, self.totals, self.averages, gaussian=gaussian)
 
 
 def _make_identity(size: int) -> Matrix:
     return tuple(tuple(int(row == column) for column in range(size)) for row in range(size))
 
 
-def _rank(values: Sequence[Any]) -> list[int] | None:
-    """The place of each value in ascending order; None where values cannot be compared."""
+def _rank(values: Sequence[Any], *, descending: bool) -> list[int] | None:
+    """The place of each value in its order; None where values cannot be compared."""
     try:
-        places = sorted(range(len(values)), key=lambda place: values[place])
+        places = sorted(range(len(values)), key=lambda place: values[place], reverse=descending)
     except TypeError:
         return None
     return [places.index(place) for place in range(len(values))]
@@ -111,17 +125,17 @@ def _find_post(query: Query, name: str) -> Post | None:
     return next((post for column, post in query.columns if fold(column) == fold(name)), None)
 
 
-def _find_running(query: Query, finish: Finish) -> Counter[tuple[str, int]]:
-    """The released columns whose running totals are shown, each with the number of the key it runs over."""
-    found: Counter[tuple[str, int]] = Counter()
+def _find_running(query: Query, finish: Finish) -> dict[Running, tuple[int, int]]:
+    """The released columns that run over a key: how often as totals, and how often as averages."""
+    found: Counter[tuple[Running, bool]] = Counter()
     path = _read_path(finish)
     if path is None or any(select.args.get("where") for select in path.selects):
-        return found
+        return {}
     for level, select in enumerate(path.selects):
         for node in select.find_all(exp.Window):
             if node.find_ancestor(exp.Select) is select and (running := _read_window(query, path, node, level)):
                 found[running] += 1
-    return found
+    return {one: (found[one, False], found[one, True]) for one, _ in found}
 
 
 def _read_path(finish: Finish) -> ReleasedPath | None:
@@ -129,11 +143,11 @@ def _read_path(finish: Finish) -> ReleasedPath | None:
     return find_path(tree) if isinstance(tree, exp.Select) else None
 
 
-def _read_window(query: Query, path: ReleasedPath, node: exp.Window, level: int) -> tuple[str, int] | None:
-    """SUM(column) OVER (PARTITION BY all other keys ORDER BY key): the column and the number of the key."""
+def _read_window(query: Query, path: ReleasedPath, node: exp.Window, level: int) -> tuple[Running, bool] | None:
+    """SUM(column) OVER (PARTITION BY all other keys ORDER BY key), and whether it is AVG(column) instead."""
     order, spec = node.args.get("order"), node.args.get("spec")
     terms = order.expressions if order is not None else []
-    if not isinstance(node.this, exp.Sum) or len(terms) != 1 or terms[0].args.get("desc") or node.args.get("alias"):
+    if not isinstance(node.this, exp.Sum | exp.Avg) or len(terms) != 1 or node.args.get("alias"):
         return None
     if spec is not None and (spec.args.get("start"), spec.args.get("end")) != ("UNBOUNDED", "CURRENT ROW"):
         return None
@@ -142,7 +156,7 @@ def _read_window(query: Query, path: ReleasedPath, node: exp.Window, level: int)
     apart = {_find_key(query, path.trace(one, level)) for one in node.args.get("partition_by") or []}
     if name is None or along is None or apart != set(range(len(query.keys))) - {along}:
         return None
-    return name, along
+    return Running(name, along, bool(terms[0].args.get("desc"))), isinstance(node.this, exp.Avg)
 
 
 def _find_key(query: Query, name: str | None) -> int | None:

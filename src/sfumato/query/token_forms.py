@@ -13,6 +13,7 @@ NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
 ENDS_A_VALUE = (*NAMES, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER, TokenType.STRING)
 JOINS = (TokenType.JOIN, TokenType.OUTER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER)
 ROW_WORDS = ("ROW", "ROWS")
+FRAME_WORDS = ("UNBOUNDED", "CURRENT")
 SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
 ROLLUPS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 BEFORE_TYPE = (TokenType.ALIAS, TokenType.DCOLON)
@@ -196,7 +197,7 @@ def is_keyword_here(tokens: Sequence[Token], index: int) -> bool:  # noqa: PLR09
         case _ if kind in SIGNS:
             return True
     if word in ROW_WORDS or kind is TokenType.RANGE:
-        frame = after.token_type is TokenType.BETWEEN or after.text.upper() in ("UNBOUNDED", "CURRENT")
+        frame = after.token_type in (TokenType.BETWEEN, TokenType.NUMBER) or after.text.upper() in FRAME_WORDS
         counted = before.token_type is TokenType.NUMBER or before.text.upper() == "CURRENT"
         return frame or counted or (before.token_type in (TokenType.FIRST, TokenType.NEXT))
     return kind in DuckDB.Parser.TYPE_TOKENS and _is_type(tokens, index)
