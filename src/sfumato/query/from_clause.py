@@ -34,6 +34,10 @@ OUTER_HINT = (
 KEEPS_PUBLIC = (
     "Write an inner join, or keep the private table's rows. The public rows without a partner are known without asking."
 )
+UNION_ALL = (
+    "UNION ALL keeps duplicate rows, so it means the same only if there are none. Ids of people alone can be united by "
+    "UNION."
+)
 MOST_ITEMS = 200  # tables and subqueries in FROM; a CTE counts as often as it is used
 
 
@@ -171,10 +175,6 @@ class FromBinder:
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
         _refuse_clauses(node, ("order", "limit", "offset"))
-        if node.args.get("distinct"):
-            raise build_syntax_refusal(
-                node, "UNION[at] drops duplicate rows, which may belong to two people", "Use UNION ALL."
-            )
         parts = [self._bind_subquery(side, collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
         shapes = [list(part.items[0].columns.items()) for part in parts]
         if len({len(shape) for shape in shapes}) != 1:
@@ -184,6 +184,10 @@ class FromBinder:
         if not all(derive_extent(part.source).private for part in parts):
             raise build_syntax_refusal(
                 node, "UNION ALL cannot contain a public table", "Join the public table instead."
+            )
+        if node.args.get("distinct") and not all(set(part.items[0].columns) == part.items[0].person for part in parts):
+            raise build_syntax_refusal(
+                node, "UNION[at] drops duplicate rows, which may belong to two people", UNION_ALL
             )
         own = prefix or self._make_prefix()
         columns: dict[str, Typed] = {}
@@ -211,7 +215,12 @@ class FromBinder:
             for part, shape in zip(parts, shapes, strict=True)
         )
         made = FromItem("", columns, "this union", frozenset(persons))
-        return Relation(Union(derived), (), (made,), all(part.has_person_id for part in parts))
+        united = Relation(Union(derived), (), (made,), all(part.has_person_id for part in parts))
+        if not node.args.get("distinct"):
+            return united
+        person = exp.column(next(iter(columns)))  # different ids: one row for each person
+        once = exp.Select(expressions=[person], group=exp.Group(expressions=[person.copy()]))
+        return self._bind_per_person(once, united, prefix)
 
     def _bind_join(
         self, left: Relation, node: exp.Join, ctes: CTEs, conditions: list[exp.Expr], named: list[exp.Column]
@@ -333,13 +342,13 @@ def _rename_relation(relation: Relation, alias: str) -> Relation:
 
 
 def _list_union_sides(node: exp.Expr) -> list[exp.Expr]:
-    """The SELECTs of a UNION ALL, which may itself contain UNION ALLs, from first to last."""
+    """The SELECTs of a union, whose sides may be UNION ALLs, from first to last."""
     found: list[exp.Expr] = []
     waiting = [node]
     while waiting:
         side = waiting.pop()
         bare = side.unnest() if isinstance(side, (exp.Paren, exp.Subquery)) else side
-        if isinstance(bare, exp.Union) and not bare.args.get("distinct"):
+        if isinstance(bare, exp.Union) and (bare is node or not bare.args.get("distinct")):
             waiting += [bare.expression, bare.this]
         else:
             found.append(bare)

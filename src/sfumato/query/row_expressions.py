@@ -41,6 +41,11 @@ ROW_HINTS: dict[type[exp.Expr], str] = {
     exp.Exists: "EXISTS can be used in WHERE, about the same person or a public table.",
     exp.Anonymous: "It is computed from results: use it after SELECT, over keys and aggregates.",
 }
+ONE_PERSON = (
+    "No answer shows rows of one person. Other questions that can be answered: COUNT(DISTINCT {name}) counts people, "
+    "and SELECT n, COUNT(*) FROM (SELECT {name}, COUNT(*) AS n ... GROUP BY {name}) GROUP BY n counts people by the "
+    "number of their rows."
+)
 
 
 class RowBinder:
@@ -117,7 +122,7 @@ class RowBinder:
         found = item.columns[name]
         self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
-            hint = f"Use COUNT(DISTINCT {name})." if name in item.person else "Leave it out."
+            hint = ONE_PERSON.format(name=name) if name in item.person else "Leave it out."
             raise build_syntax_refusal(
                 node, f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}) and JOIN", hint
             )

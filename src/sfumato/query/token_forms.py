@@ -14,6 +14,14 @@ ENDS_A_VALUE = (*NAMES, TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.NUMBER
 JOINS = (TokenType.JOIN, TokenType.OUTER, TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER)
 ROW_WORDS = ("ROW", "ROWS")
 FRAME_WORDS = ("UNBOUNDED", "CURRENT")
+SAME_FUNCTIONS = {  # other names of functions, with the same arguments in the same order
+    "TIMESTAMP_TRUNC": "DATE_TRUNC", "DATETIME_TRUNC": "DATE_TRUNC", "TIMESTAMP_DIFF": "DATE_DIFF",
+    "DATETIME_DIFF": "DATE_DIFF", "TIMESTAMP_ADD": "DATE_ADD", "DATETIME_ADD": "DATE_ADD",
+    "TIMESTAMP_SUB": "DATE_SUB", "DATETIME_SUB": "DATE_SUB", "FORMAT_TIMESTAMP": "FORMAT_DATE",
+    "FORMAT_DATETIME": "FORMAT_DATE", "PERCENTILE": "QUANTILE_CONT", "APPROX_PERCENTILE": "QUANTILE_CONT",
+    "PERCENTILE_APPROX": "QUANTILE_CONT", "DATEPART": "DATE_PART", "AVERAGE": "AVG", "COUNT_BIG": "COUNT",
+}  # fmt: skip
+PLACES = {"OFFSET": 1, "SAFE_OFFSET": 1, "ORDINAL": 0, "SAFE_ORDINAL": 0}  # of BigQuery's lists: from 0, and from 1
 SET_OPERATIONS = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
 ROLLUPS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 BEFORE_TYPE = (TokenType.ALIAS, TokenType.DCOLON)
@@ -47,6 +55,7 @@ def rewrite_tokens(tokens: list[Token], sql: str) -> list[Token]:
         token.comments = []
         if before is not None and before.token_type in BEFORE_TYPE and token.text.upper() in TYPE_NAMES:
             token.token_type = TYPE_NAMES[token.text.upper()]
+    _rename_functions(tokens)
     _join_decimals(tokens)
     if any(token.token_type is TokenType.L_BRACKET for token in tokens):
         _read_brackets(tokens, sql)
@@ -61,6 +70,33 @@ def rewrite_tokens(tokens: list[Token], sql: str) -> list[Token]:
         elif "ANONYMIZATION" in words and tokens[place].text.upper() == "ANONYMIZATION":
             tokens[place] = _copy(tokens[place], TokenType.VAR, "DIFFERENTIAL_PRIVACY", tokens[place].start)
     return tokens
+
+
+def _rename_functions(tokens: list[Token]) -> None:
+    """Write the known name of a function, and x[OFFSET(2)] as x[3]."""
+    for place in range(len(tokens) - 1):
+        word = tokens[place].text.upper()
+        if tokens[place + 1].token_type is TokenType.L_PAREN and word in SAME_FUNCTIONS:
+            tokens[place] = _copy(tokens[place], TokenType.VAR, SAME_FUNCTIONS[word], tokens[place].start)
+    for place in range(len(tokens) - 5, 0, -1):
+        before, name, opened, number, closed, after = tokens[place - 1 : place + 5]
+        brackets = [one.token_type for one in (before, opened, closed, after)]
+        listed = [TokenType.L_BRACKET, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.R_BRACKET]
+        if brackets == listed and name.text.upper() in PLACES and number.text.isdigit():
+            counted = str(int(number.text) + PLACES[name.text.upper()])
+            tokens[place : place + 4] = [_copy(number, TokenType.NUMBER, counted, name.start)]
+
+
+def names_columns(tokens: Sequence[Token], index: int) -> bool:
+    """Is it the name in AS t (a, b) after a subquery, or in WITH t (a, b) AS (...)?"""
+    before = tokens[index - 1].token_type if index else None
+    if before is TokenType.ALIAS:
+        return index > 1 and tokens[index - 2].token_type is TokenType.R_PAREN
+    end = _find_end(tokens, index + 2)
+    defined = end + 2 < len(tokens) and tokens[end + 1].token_type is TokenType.ALIAS
+    if before in (TokenType.WITH, TokenType.COMMA):
+        return defined and tokens[end + 2].token_type is TokenType.L_PAREN
+    return False
 
 
 def _join_decimals(tokens: list[Token]) -> None:

@@ -19,7 +19,7 @@ from sfumato.query.dp_options import DpOptions, take_dp_options
 from sfumato.query.hints import FUNCTION_HINTS, WORD_HINTS
 from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
 from sfumato.query.result_functions import RESULT_FUNCTIONS
-from sfumato.query.token_forms import CASES, DECODE, SqlDialect, is_keyword_here, rewrite_tokens
+from sfumato.query.token_forms import CASES, DECODE, SqlDialect, is_keyword_here, names_columns, rewrite_tokens
 
 MOST_LETTERS = 20_000
 MOST_TOKENS = 3_000
@@ -52,6 +52,7 @@ BEFORE_SUBQUERY = {
     TokenType.L_PAREN, TokenType.R_PAREN, TokenType.ALL, TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT,
     TokenType.DISTINCT,
 }  # fmt: skip  # may precede a second SELECT
+NAMED_TABLES = (TokenType.VAR, TokenType.IDENTIFIER)
 DP_WORDS = re.compile("differential_privacy|anonymization", re.IGNORECASE)
 SAME_WORD = 0.75  # how similar two names are if one is the other misspelt: LOWER is not FLOOR
 BEGINNINGS = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN)
@@ -187,6 +188,8 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None: 
         elif kind not in ALWAYS_ALLOWED and not is_keyword_here(tokens, index):
             before = tokens[index - 1] if index else None
             distinct = kind is TokenType.FROM and _is_kind(before, TokenType.DISTINCT)
+            if _is_kind(after, TokenType.L_PAREN) and kind in NAMED_TABLES and names_columns(tokens, index):
+                continue
             _check_word(token, before, after, sql, clauses=clauses or distinct)
             if token.text.upper() in MOST_ARGUMENTS:
                 _check_arguments(tokens, index, sql)
