@@ -14,7 +14,7 @@ from sfumato.catalog.names import build_unknown_name, find_name, read_name, read
 from sfumato.catalog.text_format import PLAIN_TEXT, TextFormat
 from sfumato.catalog.unique_keys import drop_flags, gather_unique
 from sfumato.errors import KernelFault, describe_kind
-from sfumato.kernel.expressions import Column
+from sfumato.kernel.expressions import Column, Scalar
 from sfumato.kernel.neighbours import ROW, Neighbours, PrivacyUnit, Row
 from sfumato.number_arguments import read_whole_number
 
@@ -52,6 +52,7 @@ class Table:
     count_column: str | None = None  # of a counts table (unit ROW): each unit of this column is one person
     most_count: int | None = None  # of a counts table: larger counts are clamped to it
     unique: tuple[tuple[str, ...], ...] = ()  # keys that no two rows of one person share
+    public_rows: tuple[tuple[Scalar, ...], ...] | None = field(default=None, compare=False, repr=False)  # if not many
 
     def __post_init__(self) -> None:
         freeze(self, name=read_name(self.name, "a table's name"))

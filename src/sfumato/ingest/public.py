@@ -15,6 +15,7 @@ from sfumato.ingest.multiplicities import read_multiplicities
 from sfumato.ingest.parsing import parse_column
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote, quote_text
+from sfumato.kernel.expressions import Scalar
 
 MOST_VALUES = 10_000
 WHOLE_TEXT = r"0|-?[1-9][0-9]*"
@@ -147,9 +148,20 @@ def add_facts(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]
     if not any(table.public for table in tables.values()):
         return dict(tables)
     kept = dict(connection.execute(f"SELECT name, facts FROM {FACTS}").fetchall())
-    return {
-        name: apply_facts(table, kept[name], read_multiplicities(connection, name))
-        if table.public and name in kept
-        else table
-        for name, table in tables.items()
-    }
+    found = {}
+    for name, table in tables.items():
+        known = table
+        if table.public and name in kept:
+            known = apply_facts(table, kept[name], read_multiplicities(connection, name))
+            known = replace(known, public_rows=_read_rows(connection, name, known.columns))
+        found[name] = known
+    return found
+
+
+def _read_rows(
+    connection: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, ColumnDeclaration]
+) -> tuple[tuple[Scalar, ...], ...] | None:
+    """The rows of a public table, from which (SELECT AVG(x) FROM it) is computed; None if there are many."""
+    query = f"SELECT {', '.join(map(quote, columns))} FROM {quote(name)} LIMIT {MOST_VALUES + 1}"
+    rows = connection.execute(query).fetchall() if columns else []
+    return tuple(rows) if len(rows) <= MOST_VALUES else None

@@ -8,6 +8,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.query.count_columns import check_count_use
 from sfumato.query.decided_comparisons import collect_cautions
 from sfumato.query.mapped_values import limit_work
+from sfumato.query.public_values import replace_public_values
 from sfumato.query.query import Query
 from sfumato.query.result_binder import ResultBinder
 
@@ -15,6 +16,6 @@ from sfumato.query.result_binder import ResultBinder
 def bind(tree: exp.Query, dataset: Dataset) -> Query:
     """Resolve every name and type. `Query.cautions` lists comparisons that the declarations decide."""
     with collect_cautions() as cautions, limit_work():
-        query = ResultBinder(dataset).bind(tree)
+        query = ResultBinder(dataset).bind(replace_public_values(tree, dataset))
     notes = [note for part in (query, *query.beside) for note in check_count_use(tree, part, dataset)]
     return replace(query, cautions=tuple(cautions), unit_notes=tuple(dict.fromkeys(notes)))

@@ -9,6 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.query.finite_patterns import compare_with_texts
+from sfumato.query.other_spellings import OTHER_SPELLINGS
 
 ZERO = ("0", "0.0", "0.")
 SAMPLE = {"VAR": exp.Variance, "STD": exp.Stddev, "STDEV": exp.Stddev, "MEAN": exp.Avg}
@@ -144,35 +145,6 @@ def _rewrite_approx_quantiles(node: exp.Expr) -> exp.Expr | None:
     return exp.Array(expressions=[exp.Min(this=node.this.copy()), *between, exp.Max(this=node.this.copy())])
 
 
-def _rewrite_place(node: exp.Expr) -> exp.Expr | None:
-    """APPROX_QUANTILES(x, 4)[OFFSET(2)] -> the median: one element of a list that is written out."""
-    place = node.expressions[0] if len(node.expressions) == 1 else None
-    if not isinstance(node.this, exp.Array) or not isinstance(place, exp.Literal) or not str(place.this).isdigit():
-        return None
-    listed = node.this.expressions
-    return listed[int(str(place.this))].copy() if int(str(place.this)) < len(listed) else None
-
-
-def _rewrite_named_columns(node: exp.Expr) -> exp.Expr | None:
-    """(SELECT a, b FROM t) AS u (c, d) -> (SELECT a AS c, b AS d FROM t) AS u; the same in WITH."""
-    alias = node.args.get("alias")
-    names = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
-    select = node.this
-    while isinstance(select, exp.SetOperation | exp.Subquery | exp.Paren):
-        select = select.this
-    if alias is None or not isinstance(select, exp.Select) or not names or len(select.expressions) != len(names):
-        return None
-    if any(one.find(exp.Star) is not None and not one.find(exp.AggFunc) for one in select.expressions):
-        return None
-    renamed = [
-        exp.Alias(this=one.unalias().copy(), alias=name.copy())
-        for one, name in zip(select.expressions, names, strict=True)
-    ]
-    select.set("expressions", renamed)
-    alias.set("columns", None)
-    return None
-
-
 def _fraction(value: Fraction) -> exp.Expr:
     top, bottom = exp.Literal.number(value.numerator), exp.Literal.number(value.denominator)
     return exp.Div(this=top, expression=bottom)
@@ -246,8 +218,8 @@ def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:  # noqa: PLR0911 - on
         return named
     if name in SAME_NAME and len(given) > 1:
         return exp.Coalesce(this=given[0], expressions=list(given[1:]))
-    if name == "NVL2" and len(given) == 3:
-        return _when(exp.Not(this=exp.Is(this=given[0], expression=exp.Null())), given[1], given[2])
+    if name == "DATEDIFF_DAYS" and len(given) == 2:
+        return exp.DateDiff(this=given[0], expression=given[1], unit=exp.var("day"))
     if name == "DECODE_CASES":
         return _rewrite_decode(given)
     if name == "REGEXP_CONTAINS" and len(given) == 2:
@@ -368,6 +340,6 @@ REWRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.SafeDivide: _rewrite_division, exp.Anonymous: _rewrite_anonymous, exp.Fetch: _rewrite_fetch,
     exp.Select: _rewrite_select, exp.Group: _rewrite_group, exp.Dayname: _rewrite_day_name,
     exp.Monthname: _rewrite_day_name, exp.IgnoreNulls: _rewrite_any_value,
-    exp.Bracket: _rewrite_place, exp.Subquery: _rewrite_named_columns, exp.CTE: _rewrite_named_columns,
+    **OTHER_SPELLINGS,
     exp.RegexpLike: _rewrite_pattern, exp.RegexpFullMatch: _rewrite_pattern,
 }  # fmt: skip

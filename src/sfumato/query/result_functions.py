@@ -40,6 +40,6 @@ RESULT_FUNCTIONS = (
     "CAST", "TRY_CAST", "SAFE_CAST", "CONCAT", "CONCAT_WS", "UPPER", "LOWER", "TRIM", "LTRIM", "RTRIM", "SUBSTR",
     "SUBSTRING", "LENGTH", "LEFT", "RIGHT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
     "STRFTIME", "FORMAT", "PRINTF", "GREATEST", "LEAST", "SQRT", "LN", "LOG", "LOG10", "LOG2", "EXP", "POWER", "POW",
-    "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID",
+    "RATIO_TO_REPORT", "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID",
 )  # fmt: skip
 RESULT_ONLY = (exp.Window, exp.Qualify, exp.Rollup, exp.Cube, exp.GroupingSets)

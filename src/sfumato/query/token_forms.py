@@ -221,6 +221,8 @@ def is_keyword_here(tokens: Sequence[Token], index: int) -> bool:  # noqa: PLR09
             return before.text.upper() in ROW_WORDS
         case TokenType.QUALIFY | TokenType.WINDOW:
             return follows_value and after.token_type not in (TokenType.COMMA, TokenType.FROM, TokenType.EQ)
+        case TokenType.ANY | TokenType.ALL if before.token_type in (TokenType.LIKE, TokenType.ILIKE):
+            return after.token_type is TokenType.L_PAREN
         case TokenType.EXISTS:
             return after.token_type is TokenType.L_PAREN
         case TokenType.INTERSECT | TokenType.EXCEPT:

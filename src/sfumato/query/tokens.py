@@ -101,9 +101,11 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
         hint = WORD_HINTS.get(tokens[0].text.upper(), BEGIN)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
-    for token, after in pairwise(tokens):
+    for place, (token, after) in enumerate(pairwise(tokens)):
         if token.text.upper() == DECODE and _is_kind(after, TokenType.L_PAREN):
             token.text = CASES
+        elif token.text.upper() == "DATEDIFF" and count_commas(tokens, place) == 1:
+            token.text = "DATEDIFF_DAYS"  # DATEDIFF(last, first), of MySQL and Spark
     return tokens, options
 
 
@@ -200,14 +202,19 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None: 
 
 def _check_arguments(tokens: Sequence[Token], index: int, sql: str) -> None:
     most = MOST_ARGUMENTS[tokens[index].text.upper()]
+    if count_commas(tokens, index) >= most:
+        raise _build_token_refusal(tokens[index], sql, f"{{}} takes {most} values", "Leave the others out.")
+
+
+def count_commas(tokens: Sequence[Token], index: int) -> int:
+    """The commas between the arguments of the function at a place."""
     depth = commas = 0
     for token in tokens[index + 1 :]:
         depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
         if depth <= 0:
             break
         commas += depth == 1 and token.token_type is TokenType.COMMA
-    if commas >= most:
-        raise _build_token_refusal(tokens[index], sql, f"{{}} takes {most} values", "Leave the others out.")
+    return commas
 
 
 def _check_word(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:

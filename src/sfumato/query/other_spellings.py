@@ -1,0 +1,113 @@
+"""Forms of BigQuery, Snowflake, MySQL and the TPC benchmarks -> those that `bind` knows. The meaning is the same."""
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from sfumato.query.periods import UNITS
+
+
+def take_place(node: exp.Expr) -> exp.Expr | None:
+    """APPROX_QUANTILES(x, 4)[OFFSET(2)] -> the median: one element of a list that is written out."""
+    place = node.expressions[0] if len(node.expressions) == 1 else None
+    if not isinstance(node.this, exp.Array) or not isinstance(place, exp.Literal) or not str(place.this).isdigit():
+        return None
+    listed = node.this.expressions
+    return listed[int(str(place.this))].copy() if int(str(place.this)) < len(listed) else None
+
+
+def name_columns(node: exp.Expr) -> exp.Expr | None:
+    """(SELECT a, b FROM t) AS u (c, d) -> (SELECT a AS c, b AS d FROM t) AS u; the same in WITH."""
+    alias = node.args.get("alias")
+    names = alias.args.get("columns") if isinstance(alias, exp.TableAlias) else None
+    select = node.this
+    while isinstance(select, exp.SetOperation | exp.Subquery | exp.Paren):
+        select = select.this
+    if alias is None or not isinstance(select, exp.Select) or not names or len(select.expressions) != len(names):
+        return None
+    if any(one.find(exp.Star) is not None and not one.find(exp.AggFunc) for one in select.expressions):
+        return None
+    renamed = [
+        exp.Alias(this=one.unalias().copy(), alias=name.copy())
+        for one, name in zip(select.expressions, names, strict=True)
+    ]
+    select.set("expressions", renamed)
+    alias.set("columns", None)
+    return None
+
+
+def order_date_diff(node: exp.Expr) -> exp.Expr | None:
+    """DATE_DIFF(last, first, MONTH), as in BigQuery -> DATE_DIFF('month', first, last)."""
+    unit, last = node.this, node.args.get("unit")
+    named = isinstance(unit, exp.Column) and not unit.table and unit.name.lower() in UNITS
+    if not named or last is None or last.name.lower() in UNITS:
+        return None
+    last = exp.column(last.name) if isinstance(last, exp.Var) else last
+    return exp.DateDiff(this=last, expression=node.expression, unit=exp.var(unit.name))
+
+
+def choose_by_null(node: exp.Expr) -> exp.Expr:
+    """NVL2(x, a, b) -> CASE WHEN x IS NOT NULL THEN a ELSE b END."""
+    there = exp.Not(this=exp.Is(this=node.this, expression=exp.Null()))
+    return exp.Case(ifs=[exp.If(this=there, true=node.args["true"])], default=node.args.get("false"))
+
+
+def divide_by_total(node: exp.Expr) -> exp.Expr | None:
+    """RATIO_TO_REPORT(x) OVER (...) -> x / SUM(x) OVER (...)."""
+    share = node.this
+    if not isinstance(share, exp.Anonymous) or str(share.this).upper() != "RATIO_TO_REPORT":
+        return None
+    (value,) = share.expressions if len(share.expressions) == 1 else (None,)
+    if value is None:
+        return None
+    total = node.copy()
+    total.set("this", exp.Sum(this=value.copy()))
+    return exp.Div(this=exp.Paren(this=value.copy()), expression=total)
+
+
+def compare_with_each(node: exp.Expr) -> exp.Expr | None:
+    """x LIKE ANY ('a%', 'b%') -> x LIKE 'a%' OR x LIKE 'b%'; LIKE ALL with AND; the same with NOT and ILIKE."""
+    listed = node.expression
+    if not isinstance(listed, exp.Any | exp.All) or not isinstance(listed.this.unnest(), exp.Tuple | exp.Literal):
+        return None
+    inner = listed.this.unnest()
+    patterns = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
+    negate = bool(node.args.get("negate"))
+    each = [type(node)(this=node.this.copy(), expression=pattern.copy()) for pattern in patterns]
+    parts: list[exp.Expr] = [exp.Not(this=one) if negate else one for one in each]
+    joined = exp.or_(*parts) if isinstance(listed, exp.Any) else exp.and_(*parts)
+    return exp.Paren(this=joined)
+
+
+def take_common_conditions(node: exp.Expr) -> exp.Expr | None:
+    """WHERE (a = b AND x) OR (a = b AND y) -> WHERE a = b AND (x OR y): an equality of two columns can then join."""
+    branches = _split(node.this, exp.Or)
+    if len(branches) < 2:
+        return None
+    parts = [_split(branch, exp.And) for branch in branches]
+    common = [one for one in parts[0] if _is_equality(one) and all(one in others for others in parts[1:])]
+    if not common:
+        return None
+    rest = [[one for one in others if one not in common] for others in parts]
+    kept = [one.copy() for one in common]
+    if all(rest):
+        kept.append(exp.Paren(this=exp.or_(*(exp.and_(*(one.copy() for one in others)) for others in rest))))
+    return exp.Where(this=exp.and_(*kept))
+
+
+def _split(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    bare = node.unnest() if isinstance(node, exp.Paren) else node
+    if isinstance(bare, kind):
+        return [*_split(bare.this, kind), *_split(bare.expression, kind)]
+    return [bare]
+
+
+def _is_equality(node: exp.Expr) -> bool:
+    return isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column)
+
+
+OTHER_SPELLINGS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
+    exp.Bracket: take_place, exp.Subquery: name_columns, exp.CTE: name_columns, exp.DateDiff: order_date_diff,
+    exp.Nvl2: choose_by_null, exp.Window: divide_by_total, exp.Like: compare_with_each, exp.ILike: compare_with_each,
+    exp.Where: take_common_conditions,
+}  # fmt: skip
