@@ -106,3 +106,22 @@ def test_moments_are_shared():
 def test_what_is_refused(question, said):
     with pytest.raises(sf.errors.QueryError, match=said):
         protect().ask(question, epsilon=1)
+
+
+@pytest.mark.parametrize("accounting", ["basic", "zcdp"])
+def test_a_preview_has_the_margins_of_even_and_independent_values(accounting):
+    """On such values, the margin before the release is the half width of the answer's interval."""
+    even = np.random.default_rng(2)
+    data = pd.DataFrame({"x": even.uniform(0, 100, 4_000), "y": even.uniform(-5, 5, 4_000)})
+    columns = {"x": sf.Real(0, 100), "y": sf.Real(-5, 5)}
+    budget = sf.Budget(epsilon=90, delta="1e-6", accounting=accounting)
+    statistics = ("CORR", "COVAR_SAMP", "COVAR_POP", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_SXX", "REGR_SXY")
+    sql = f"SELECT {', '.join(f'{one}(y, x) AS {one.lower()}' for one in statistics)} FROM t"
+    with sf.protect(data, name="t", unit=sf.ROW, columns=columns, budget=budget) as curator:
+        unknown = curator.preview(sql, epsilon=3)
+        assert set(unknown.margins.values()) == {None}
+        margins = curator.preview(sql, epsilon=3, assume={"n": 4_000}).margins
+        (interval,) = curator.ask(sql, epsilon=3).intervals
+    for name, margin in margins.items():
+        low, high = interval[name]
+        assert margin == pytest.approx((high - low) / 2, rel=0.1), name

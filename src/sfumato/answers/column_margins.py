@@ -15,7 +15,6 @@ from sfumato.answers.released_values import (
     Reading,
     ReleasedVector,
     depends_on_choice,
-    depends_on_pair,
     find_linear_margin,
     find_strategies,
     split_parts,
@@ -43,7 +42,7 @@ from sfumato.kernel.plan import (
     WeightedKeys,
 )
 from sfumato.kernel.split_sums import find_middle
-from sfumato.planning.formulas import BinFormula, VarianceFormula
+from sfumato.planning.formulas import BinFormula, PairFormula, VarianceFormula
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
@@ -53,8 +52,10 @@ IN_RANK = (
     "The error of this choice is in rank, not in value. explain() states it in rows. A quantile of a number has an "
     "interval in value with interval_share=0.5, for example."
 )
-OF_TWO = "The margin depends on how the two columns vary together, which is private. The answer has an interval."
-EVENLY = "Margins of averages and variances assume values that are spread evenly between the declared bounds."
+EVENLY = (
+    "Margins of averages and variances assume values that are spread evenly between the declared bounds; those of "
+    "CORR, COVAR and REGR also that the two columns do not depend on each other."
+)
 
 
 def compute_miss_chance(query: Query, planned: Planned, post: Post, confidence: Fraction, compared: int) -> Fraction:
@@ -93,8 +94,6 @@ def find_margins(
         elif linear is not None:
             low, high = (float(end) for end in bound_column(post, planned.formulas))
             margins[name] = min(find_linear_margin(linear, by_name, 1 - miss), high - low)
-        elif depends_on_pair(post, planned.formulas):
-            reasons[name] = OF_TWO
         elif people is None:
             reasons[name] = PRIVATE_COUNT
         else:
@@ -112,11 +111,16 @@ def _find_assumed_margin(
         if isinstance(formula, VarianceFormula)
         for name, _ in formula.squares.terms
     }
+    pairs = [formula for formula in planned.formulas if isinstance(formula, PairFormula)]
+    of_pairs = {name for one in pairs for sums in (one.xx, one.yy) if sums is not None for name, _ in sums.terms}
     middle = {}
     for measurement in planned.plan.measurements:
         parts = _spread_evenly(measurement.quantity, per_row=planned.plan.unit.per_row)
         if measurement.name in squares:
             parts = (squares[measurement.name],)
+        elif measurement.name in of_pairs and isinstance(measurement.quantity, Sum):
+            grid = measurement.quantity.grid
+            parts = ((grid.upper / 3 - measurement.quantity.offset) * 2.0**grid.exponent,)
         middle[measurement.name] = np.array(parts) * people
     keys: list[Objects] = [np.array([None], object) for _ in planned.plan.keys]
     shown = ShownRows(assume_release(certificate, middle), planned.formulas, keys, 1)

@@ -219,17 +219,6 @@ def depends_on_choice(post: Post, formulas: Sequence[Formula]) -> bool:
             return False
 
 
-def depends_on_pair(post: Post, formulas: Sequence[Formula]) -> bool:
-    """Does an output column depend on a statistic of two values?"""
-    match post:
-        case AggregateRef(index):
-            return isinstance(formulas[index], PairFormula)
-        case PostCall(_, arguments):
-            return any(depends_on_pair(argument, formulas) for argument in arguments)
-        case _:
-            return False
-
-
 def simulate_ends(
     reading: Reading, formulas: Sequence[Formula], posts: Sequence[Post],
     keys: Sequence[Objects], confidence: Fraction,
