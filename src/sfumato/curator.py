@@ -9,7 +9,7 @@ from sfumato.answering.current_data import CurrentData
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.diagnose import Diagnosis, diagnose
 from sfumato.answering.find_bounds import Bounds, find_bounds
-from sfumato.answering.find_cap import Cap, find_cap
+from sfumato.answering.find_cap import Cap, CapPreview, find_cap, preview_cap
 from sfumato.answering.preview import Preview, preview
 from sfumato.answering.rehearse import rehearse
 from sfumato.answering.selection import Question, Selection
@@ -238,6 +238,10 @@ class Curator:
         """Buy a contribution bound (max_rows_per_unit) for a table. The owner still has to declare it."""
         with self.at_desk() as desk:
             return find_cap(desk, table, epsilon, analyst)
+
+    def preview_cap(self, table: str | None = None, epsilon: Number = "0.1") -> CapPreview:
+        """What `find_cap` would cost, and how many people may be above the bound that it finds. Nothing is spent."""
+        return preview_cap(self.dataset, table, epsilon)
 
     def select(self, table: str | None = None) -> Selection:
         """A table to ask about in Python. Without a name: the only table."""

@@ -94,3 +94,13 @@ def test_what_is_refused(tmp_path):
     (tmp_path / "catalog.toml").write_text(text)
     with pytest.raises(sf.errors.CatalogError, match="sfumato cap t --epsilon"):
         load_catalog(tmp_path)
+
+
+def test_a_preview_costs_nothing_and_says_what_the_bound_costs(tmp_path):
+    with protect(visits()) as curator:
+        shown = curator.preview_cap("visits", epsilon="0.5")
+        assert curator.budget.spent.epsilon == 0
+        found = curator.find_cap("visits", epsilon="0.5")
+        assert (shown.cost.epsilon, shown.people_above) == (found.cost.epsilon, found.people_above)
+        assert "0.5" in str(shown)
+        assert curator.budget.spent.epsilon == shown.cost.epsilon

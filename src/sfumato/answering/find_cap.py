@@ -5,7 +5,7 @@ first candidate that enough people reach, by a private comparison with noise on 
 number of people who reach it is a count of people, so one person changes it by 1, however many rows they have.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from sfumato.accuracy.choice_margins import compute_bin_margin
@@ -13,9 +13,10 @@ from sfumato.answering.certified_plans import certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.question_record import write_record
 from sfumato.answers.answer import Cost
-from sfumato.catalog.dataset import Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.bin_choice import ExtremeChoice
+from sfumato.kernel.certify import Certificate, certify
 from sfumato.kernel.expressions import Call, Column, ColumnType, Expression, Literal
 from sfumato.kernel.losses import PureDP
 from sfumato.kernel.neighbours import ROW
@@ -44,9 +45,40 @@ class Cap:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CapPreview:
+    """What buying a contribution bound would cost, and how sure it would be. No data is read."""
+
+    table: str
+    people_above: int  # with 95 % confidence, no more people will have more rows than the bound that is found
+    cost: Cost
+
+    def __str__(self) -> str:
+        return (
+            f"{self.table}: choosing max_rows_per_unit costs {self.cost}, once, whatever is chosen. With 95 % "
+            f"confidence at most {self.people_above:,} people will have more rows than that. Nothing was spent."
+        )
+
+
+def preview_cap(dataset: Dataset, table: str | None, epsilon: Number) -> CapPreview:
+    """The cost and the margin of `find_cap`, from the declarations alone."""
+    about = _find_table(dataset, table)
+    certificate = certify(_plan_race(dataset, about, epsilon))
+    return CapPreview(about.name, _count_above(certificate), Cost.from_loss(certificate.loss))
+
+
 def find_cap(desk: Desk, table: str | None, epsilon: Number, analyst: str) -> Cap:
     """Choose the smallest candidate that nearly everybody keeps to. The cost is epsilon, whatever is chosen."""
-    about = _find_table(desk, table)
+    about = _find_table(desk.dataset, table)
+    race = _plan_race(desk.dataset, about, epsilon)
+    certified = certify_together([replace(race, source=pin_versions(race.source, desk.versions))])
+    record = write_record("cap", table=about.name)
+    answered = desk.answer(certified, desk.admit(analyst), lambda: record)
+    (chosen,) = answered.released[0].integers["cap"]
+    return Cap(about.name, CANDIDATES[chosen], _count_above(answered.released[0].certificate), answered.receipt.cost)
+
+
+def _plan_race(dataset: Dataset, about: Table, epsilon: Number) -> BoundedPlan:
     rows = UnitColumn("rows", "count", None, 0, CANDIDATES[-1], 0)
     source = PerUnit(Scan(about.name, "", about.max_rows_per_unit), (), (rows,))
     counted = Column("rows", ColumnType.INTEGER, nullable=False)
@@ -54,27 +86,26 @@ def find_cap(desk: Desk, table: str | None, epsilon: Number, analyst: str) -> Ca
     for number, most in enumerate(CANDIDATES):
         branches += [Call("<=", (counted, Literal(most))), Literal(number)]
     number_of = Call("case", (*branches, Literal(len(CANDIDATES) - 1)))
-    unit, groups = find_unit(source, desk.dataset)
+    unit, groups = find_unit(source, dataset)
     race = Extreme(number_of, Grid(0, len(CANDIDATES) - 1, 0), largest=True)
     measured = Measurement("cap", race, PureDP(read_privacy_amount(epsilon, "epsilon")))
-    plan = BoundedPlan(desk.dataset.population, pin_versions(source, desk.versions), unit, groups, (), (), (measured,))
-    certified = certify_together([plan])
-    record = write_record("cap", table=about.name)
-    answered = desk.answer(certified, desk.admit(analyst), lambda: record)
-    (chosen,) = answered.released[0].integers["cap"]
-    (part,) = answered.released[0].certificate.measurements
+    return BoundedPlan(dataset.population, source, unit, groups, (), (), (measured,))
+
+
+def _count_above(certificate: Certificate) -> int:
+    """With 95 % confidence, no more people are above the chosen candidate."""
+    (part,) = certificate.measurements
     if not isinstance(part.noise, ExtremeChoice):
         raise AssertionError("a race is a choice of the largest")
-    above = compute_bin_margin(part.noise, CONFIDENCE) * 2.0**part.weight_exponent
-    return Cap(about.name, CANDIDATES[chosen], int(above), answered.receipt.cost)
+    return int(compute_bin_margin(part.noise, CONFIDENCE) * 2.0**part.weight_exponent)
 
 
-def _find_table(desk: Desk, table: str | None) -> Table:
-    private = [one for one in desk.dataset.tables.values() if not one.public]
+def _find_table(dataset: Dataset, table: str | None) -> Table:
+    private = [one for one in dataset.tables.values() if not one.public]
     if table is None and len(private) != 1:
         names = ", ".join(one.name for one in private) or "the private tables"
         raise InvalidParameter("table", f"must be one of {names}", "nothing")
-    about = private[0] if table is None else desk.dataset.table(table)
+    about = private[0] if table is None else dataset.table(table)
     if about.public or about.unit is ROW:
         kind = "a public one" if about.public else "one in which each row is a person"
         hint = "Such a table needs no bound on the rows of one person."

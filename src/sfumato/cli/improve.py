@@ -90,18 +90,29 @@ def cap(
     declare: Annotated[
         bool, typer.Option("--declare", help="Write it into catalog.toml (also over auto), and load the table again.")
     ] = False,
+    preview: Annotated[bool, typer.Option("--preview", help="Show the cost and spend nothing.")] = False,
     analyst: Analyst = "owner",
     as_json: AsJson = False,
 ) -> None:
     """Buy a contribution bound for a table: a number of rows that nearly everybody keeps to. The owner declares it."""
     with refusals(as_json):
-        from sfumato.answering.find_cap import CANDIDATES
-        from sfumato.catalog.catalog_file import is_automatic
+        from sfumato.answering.find_cap import CANDIDATES, preview_cap
+        from sfumato.catalog.catalog_file import is_automatic, load_catalog
+        from sfumato.catalog.table_edit import edit_max_rows
         from sfumato.opening import open_folder
 
         folder = Path(context.obj)
         if declare and table is None:
             raise Usage("--declare: for which table?", "Name it: sfumato cap TABLE --declare")
+        if preview:
+            automatic = table is not None and is_automatic(folder, table)
+            dataset = edit_max_rows(folder, str(table), CANDIDATES[-1])[1] if automatic else load_catalog(folder)
+            shown = preview_cap(dataset, table, epsilon)
+            if as_json:
+                print_json({"table": shown.table, "people_above": shown.people_above, "cost": shown.cost.as_text()})
+            else:
+                say(str(shown))
+            return
         if declare and table is not None and is_automatic(folder, table):
             _declare_rows(folder, table, CANDIDATES[-1])  # a bound that bounds nobody, until one is chosen
         with working("Choosing"), open_folder(folder) as curator:
