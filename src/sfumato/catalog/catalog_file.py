@@ -226,9 +226,7 @@ def _read_table(name: str, raw: object) -> Table:
         columns[owner] = Id()  # to name the unit's column is to declare it
     rest = {key: table[key] for key in TABLE_KEYS if key in table}
     if rest.get("max_rows_per_unit") == "auto":
-        hint = (
-            f"Run `sfumato cap {name} --epsilon 0.1 --declare`: it buys a number, for that epsilon, and writes it here."
-        )
+        hint = f"Run `sfumato cap {name} --epsilon 0.1 --declare`: it buys a number and writes it here."
         raise build_catalog_error(f"{where}: max_rows_per_unit is not chosen yet.", hint)
     with name_place(where):
         reading = TextFormat(**{key: table[key] for key in READING_KEYS if key in table})
