@@ -159,6 +159,21 @@ def test_one_table_is_protected_in_a_session(place):
         assert answers == [answers[0]] * 8
 
 
+def test_a_version_of_columns_with_signs_of_the_driver(place):
+    """psycopg reads %s as the place of a value; a column may be called that."""
+    _, url, made, _ = place
+    options = {
+        "name": "visits", "unit": sf.ROW, "budget": sf.Budget(epsilon=1000), "engine": sf.engines.postgres(url),
+        "columns": {"%s": sf.Integer(0, 9), "100%": sf.Integer(0, 9)}, "population": f"people of {made}",
+    }  # fmt: skip
+    frames = [pd.DataFrame({"%s": [1, 2], "100%": [3, last]}) for last in (4, 4, 5)]
+    versions = []
+    for frame in frames:
+        with sf.protect(frame, **options) as there:
+            versions.append(there.desk.versions)
+    assert versions[0] == versions[1] != versions[2]
+
+
 def test_a_transaction_is_read_only_and_has_a_limit(place):
     folder, url, made, _ = place
     write_catalog(folder, made)
