@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import InvalidParameter, KernelFault
-from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.gaussian_dp import bound_delta, bound_root
 from sfumato.kernel.mechanisms import GaussianNoise, check_variance
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.normal import enclose_tail
+from sfumato.kernel.samplers import IntArray
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.weighted_keys import WHOLE, find_threshold, find_weight, list_blocks
 
@@ -63,6 +63,16 @@ def weigh_holdings(holdings: Holdings, cells: int, most: int) -> IntVector:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstRound:
+    """The cells that the first round finds, those that are weighed again, and the first noisy weights of these."""
+
+    early: IntVector
+    again: IntVector
+    noisy: IntVector
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeyRounds:
     """How undeclared keys are released in two rounds. A person holds at most `max_groups_per_unit` keys."""
 
@@ -82,7 +92,7 @@ class KeyRounds:
     def deviation(self) -> Fraction:
         """The deviation of one Gaussian that would cost as much as both rounds, in steps of a weight.
 
-        Claim: K-87. Releasing the keys of `find_keys` is (epsilon, delta)-DP.
+        Claim: K-87. Releasing the keys that both rounds find is (epsilon, delta)-DP.
         Requires: as weigh_holdings.
         Relies on: K-71, K-72.
         Checked by: tests/kernel/test_key_rounds.py::test_the_loss_of_both_rounds_is_within_delta
@@ -125,27 +135,35 @@ class KeyRounds:
         """What `threshold` is compared with has this noise, but for rounding."""
         return GaussianNoise(self.deviation**2 * (4 * SECOND**2 + FIRST**2), rounded=True)
 
-    def find_keys(self, holdings: Holdings, cells: int, entropy: Entropy) -> IntVector:
-        """The cells of the keys that are released.
+    def weigh_first(self, holdings: Holdings, cells: int, drawn: IntArray) -> FirstRound:
+        """What the first round finds, from the weights and the noise that was drawn for each cell.
 
-        Claim: K-87. The result is (epsilon, delta)-DP. A cell that nobody holds is never in it.
-        Requires: as weigh_holdings; which cells there are follows from the holdings (engine).
+        Claim: K-87. A cell that nobody holds is in neither part of the result.
+        Requires: as weigh_holdings; `drawn` is new noise of the first of `rounds` (release).
+        Relies on: early_threshold.
+        Checked by: tests/kernel/test_key_rounds.py::test_both_rounds_are_those_of_plain_python
+        """
+        weights = weigh_holdings(holdings, cells, self.max_groups_per_unit)
+        first = add_saturating(weights, drawn)
+        early = (weights > 0) & (first >= self.early_threshold)
+        again = np.flatnonzero((weights > 0) & ~early & (first >= self.hope))
+        return FirstRound(np.flatnonzero(early), again, first[again], cells)
+
+    def weigh_second(self, holdings: Holdings, found: FirstRound, drawn: IntArray) -> IntVector:
+        """The cells of the keys that are released, from the weights of hopeful keys and the noise for each of them.
+
+        Claim: K-87. The result is (epsilon, delta)-DP.
+        Requires: as weigh_first; `drawn` is new noise of the second of `rounds` (release).
         Relies on: deviation, early_threshold, threshold.
         Checked by: tests/kernel/test_key_rounds.py::test_both_rounds_are_those_of_plain_python
         """
-        first_noise, second_noise = self.rounds
-        weights = weigh_holdings(holdings, cells, self.max_groups_per_unit)
-        first = add_saturating(weights, first_noise.draw(cells, entropy))
-        early = (weights > 0) & (first >= self.early_threshold)
-        again = np.flatnonzero((weights > 0) & ~early & (first >= self.hope))
-        places = np.full(cells, -1, np.int64)
-        places[again] = np.arange(len(again))
+        places = np.full(found.cells, -1, np.int64)
+        places[found.again] = np.arange(len(found.again))
         kept = places[holdings.cells] >= 0
         later = Holdings(holdings.people[kept], places[holdings.cells[kept]])
-        second = weigh_holdings(later, len(again), self.max_groups_per_unit)
-        second = add_saturating(second, second_noise.draw(len(again), entropy))
-        both = add_saturating(add_saturating(second, second), first[again])
-        return np.sort(np.concatenate([np.flatnonzero(early), again[both >= self.threshold]]))
+        second = add_saturating(weigh_holdings(later, len(found.again), self.max_groups_per_unit), drawn)
+        both = add_saturating(add_saturating(second, second), found.noisy)
+        return np.sort(np.concatenate([found.early, found.again[both >= self.threshold]]))
 
 
 @lru_cache(maxsize=256)

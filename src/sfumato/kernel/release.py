@@ -13,7 +13,7 @@ from sfumato.kernel.bundle import bundle, certify_sequence
 from sfumato.kernel.certify import BinChoice, Certificate, Certified, certify
 from sfumato.kernel.entropy import SYSTEM, Entropy
 from sfumato.kernel.expressions import Scalar
-from sfumato.kernel.key_rounds import Holdings
+from sfumato.kernel.key_rounds import Holdings, KeyRounds
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.reservation import Reservation
 from sfumato.kernel.samplers import ROWS_AT_ONCE
@@ -159,7 +159,7 @@ def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: i
             noisy[measured.name] = _choose_bins(measured, measured.noise, weights, entropy)
             continue
         if measured.key_rounds is not None and exact._holdings is not None:  # no weight is released
-            released = measured.key_rounds.find_keys(exact._holdings, cells, entropy)
+            released = find_keys(measured.key_rounds, exact._holdings, cells, entropy)
             noisy[measured.name] = np.full((len(released), 1), measured.threshold, np.int64)
             continue
         integers = exact._integers[measured.name].reshape(cells, measured.width)[released].ravel()
@@ -171,6 +171,19 @@ def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: i
     keys, order = _sort_keys(exact._keys, released)
     values = {one.name: tuple(noisy[one.name][order].ravel().tolist()) for one in certificate.measurements}
     return Released(entry_number, certificate, values, keys)
+
+
+def find_keys(rule: KeyRounds, holdings: Holdings, cells: int, entropy: Entropy) -> IntVector:
+    """The cells of the undeclared keys that two rounds find, with new noise in each.
+
+    Claim: K-87. The result is (epsilon, delta)-DP. A cell that nobody holds is never in it.
+    Requires: which cells there are follows from the holdings (engine).
+    Relies on: K-71.
+    Checked by: tests/kernel/test_key_rounds.py::test_both_rounds_are_those_of_plain_python
+    """
+    noise, noise_again = rule.rounds
+    found = rule.weigh_first(holdings, cells, noise.draw(cells, entropy))
+    return rule.weigh_second(holdings, found, noise_again.draw(len(found.again), entropy))
 
 
 def _choose_bins(measured: Certified, rule: BinChoice, bins: list[dict[int, int]], entropy: Entropy) -> IntVector:
