@@ -73,8 +73,8 @@ def compare_with_each(node: exp.Expr) -> exp.Expr | None:
     inner = listed.this.unnest()
     patterns = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
     negate = bool(node.args.get("negate"))
-    each = [type(node)(this=node.this.copy(), expression=pattern.copy()) for pattern in patterns]
-    parts: list[exp.Expr] = [exp.Not(this=one) if negate else one for one in each]
+    compared = [type(node)(this=node.this.copy(), expression=pattern.copy()) for pattern in patterns]
+    parts: list[exp.Expr] = [exp.Not(this=one) if negate else one for one in compared]
     joined = exp.or_(*parts) if isinstance(listed, exp.Any) else exp.and_(*parts)
     return exp.Paren(this=joined)
 
