@@ -694,7 +694,6 @@ SELECT city, COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM visits v 
 
 SELECT COUNT(*) FROM patients p WHERE (SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id) >= 2
 
---: refused syntax
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT MAX(beds) FROM sites)
 
 SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) AS a FROM patients p
