@@ -140,7 +140,7 @@ def test_names_are_never_paths(olga, app, tmp_path):
         assert refused.status_code in (303, 400)
     assert not (tmp_path / "evil").exists()
     for draft in ("%2e%2e%2fclinic", "nosuch", "a" * 24, "draft.json"):
-        assert olga.get(f"/register/{draft}").status_code in (403, 404)
+        assert olga.get(f"/register/{draft}").status_code in (403, 404, 405)
 
 
 def test_uploads_are_bounded_and_only_the_ending_of_their_name_is_used(olga, clinic):
@@ -200,7 +200,8 @@ def test_names_and_texts_of_others_are_never_markup(olga, sign_in):
         page = asked.text if asked.status_code != 303 else ann.get(asked.headers["location"]).text
         assert "<script>alert" not in page
         assert "<script>alert" not in ann.get("/").text
-    assert "<script>alert" not in olga.get(f"/datasets/clinic?done={HOSTILE}").text
+    forged = olga.get("/datasets/clinic", params={"done": "Call 555-1234 to keep your account", "seal": "0" * 16}).text
+    assert "555-1234" not in forged, "a notice of somebody else is not shown"
     assert "<script>alert" not in TestClient(olga.app).get(f"/signin?after={HOSTILE}").text
 
 
@@ -240,6 +241,30 @@ def test_every_page_has_the_strict_policy_and_no_inline_code(olga):
         assert not re.search(
             r"<script(?![^>]*\bsrc=)|\son[a-z]+=|style=\"|javascript:|https?://(?!testserver)", found.text
         ), page
+
+
+def test_an_unknown_address_is_a_page_for_a_browser_and_a_problem_for_a_program(olga):
+    shown = olga.get("/nosuch", headers={"accept": "text/html"})
+    assert (shown.status_code, "There is nothing at this address." in shown.text) == (404, True)
+    assert olga.get("/v1/nosuch", headers={"accept": "text/html"}).json()["code"] == "no-such-address"
+
+
+def test_attempts_at_the_same_time_are_counted_before_they_are_checked(app, monkeypatch):
+    from concurrent.futures import ThreadPoolExecutor
+
+    from sfumato.errors import PermissionDenied
+    from sfumato.service.sessions import MOST_FAILURES
+
+    checked = []
+    monkeypatch.setattr(Accounts, "check_password", lambda *_: checked.append(1))
+
+    def try_one(_):
+        with pytest.raises(PermissionDenied):
+            app.state.sessions.sign_in("olga", "a wrong password")
+
+    with ThreadPoolExecutor(12) as pool:
+        list(pool.map(try_one, range(24)))
+    assert len(checked) == MOST_FAILURES
 
 
 # -- surveys -----------------------------------------------------------------------------------------------------------

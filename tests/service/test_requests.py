@@ -227,6 +227,19 @@ def test_cancelling_says_what_became_of_the_charge(clinic, monkeypatch):
         assert spent(client, clinic)["epsilon"] == "0.1", "asking again costs nothing further"
 
 
+def test_one_user_cannot_take_all_threads(clinic, monkeypatch):
+    with open_client(clinic, most_running=2) as client:
+        aggregate, free = DuckDBEngine.aggregate, threading.Event()
+        monkeypatch.setattr(DuckDBEngine, "aggregate", lambda *parts: free.wait(60) and aggregate(*parts))
+        monkeypatch.setattr("sfumato.service.jobs.MOST_OF_ONE", 3)
+        later = {"Prefer": "respond-async"}
+        texts = [f"SELECT COUNT(*) AS n FROM people WHERE age > {number}" for number in range(5)]
+        statuses = [ask(client, clinic, sql, "0.01", headers=later).status_code for sql in texts]
+        assert statuses == [202, 202, 202, 429, 429]
+        assert ask(client, clinic, COUNT, who="bob", headers=later).status_code == 202, "others are not affected"
+        free.set()
+
+
 def test_an_engine_can_be_interrupted(clinic, monkeypatch):
     with open_client(clinic) as client:
         ask(client, clinic)

@@ -9,9 +9,9 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse
 from starlette.exceptions import HTTPException
 
-from sfumato.errors import SfumatoError
-from sfumato.service.callers import NotSignedIn
-from sfumato.service.page_requests import SignInFirst, show_error
+from sfumato.errors import PermissionDenied, SfumatoError
+from sfumato.service.callers import NotSignedIn, find_session
+from sfumato.service.page_requests import SignInFirst, show_error, show_page
 from sfumato.service.problem_documents import TITLES, TYPE, choose_status, describe_problem, write_problem
 
 _PROBLEM = {
@@ -59,6 +59,9 @@ def add_error_handlers(app: FastAPI) -> None:
     async def refuse_address(request: Request, error: HTTPException) -> Response:
         words = {404: "There is nothing at this address.", 405: "This address does not take such a request."}
         detail = words.get(error.status_code, "The request cannot be read.")
+        if "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/v1/"):
+            lost = PermissionDenied("no-such-address", detail, "Go to your datasets, and choose from there.")
+            return show_page("error", find_session(request), error.status_code, error=lost)
         problem = write_problem(error.status_code, "no-such-address", detail, "See /openapi.json.")
         answered = answer_problem(problem, error.status_code)
         answered.headers.update(error.headers or {})

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,11 @@ from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stored_answers import VOID_HASH
 from sfumato.service.account_tables import REQUESTS
-from sfumato.service.accounts import Accounts, write_line, write_now
+from sfumato.service.accounts import Accounts, write_line, write_now, write_time
 
 PAGE = 200  # entries of the ledger that are read at a time
 CLOSED = "charge-closed"
+KEPT = timedelta(days=30)  # how long a key is remembered
 
 
 class StillRunning(SfumatoError):
@@ -61,6 +63,8 @@ class IdempotentRequests:
         self._locks = locks
         self._running: set[int] = set()  # by threads of this process
         self._guard = threading.Lock()
+        old = write_time(datetime.now(UTC) - KEPT)
+        accounts.write(lambda connection: connection.execute(REQUESTS.delete().where(REQUESTS.c.time < old)))
 
     @contextmanager
     def attempt(self, user: str, key: str, request: str, last_entry: int, state: str) -> Iterator[Attempt]:

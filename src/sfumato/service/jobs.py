@@ -32,6 +32,10 @@ CHARGED = (
     "spent. Ask the same question again to get its answer at no further cost."
 )
 POLL_SECONDS = 0.5
+MOST_OF_ONE = 16  # questions of one user that run or wait in a worker
+TOO_MANY = PermissionDenied(
+    "too-many-questions", f"More than {MOST_OF_ONE} of your questions are running.", "Wait for one of them."
+)
 ENDED = "The job has ended already. Cancelling changes nothing."
 _READ: TypeAdapter[Asked] = TypeAdapter(Asked)
 
@@ -59,6 +63,7 @@ class Jobs:
         self._accounts, self._asking = accounts, asking
         self._pool = ThreadPoolExecutor(most_running, thread_name_prefix="asking")
         self._running: dict[str, _Running] = {}
+        self._counts: dict[str, int] = {}  # of questions, by user
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -70,10 +75,9 @@ class Jobs:
 
         A request without a key of its own is noted under the id of its job.
         """
-        made = _Running(name)
+        made, future = self._begin(_Running(name), asked, user, key)
         if seconds <= 0:
-            return self._keep(made, self._begin(made, asked, user, key), asked, user, key)
-        future = self._begin(made, asked, user, key)
+            return self._keep(made, future, asked, user, key)
         try:
             return future.result(seconds)
         except StillWaiting:
@@ -81,8 +85,21 @@ class Jobs:
                 raise
             return self._keep(made, future, asked, user, key)
 
-    def _begin(self, made: "_Running", asked: Asked, user: User, key: str | None) -> "Future[Wire]":
-        return self._pool.submit(made.run, lambda: self._asking.answer(made.dataset, asked, user, key or made.id))
+    def _begin(self, made: "_Running", asked: Asked, user: User, key: str | None) -> tuple["_Running", "Future[Wire]"]:
+        """Let a thread answer a question, unless too many of this user's questions are waiting for one."""
+        with self._guard:
+            if self._counts.get(user.name, 0) >= MOST_OF_ONE:
+                raise TOO_MANY
+            self._counts[user.name] = self._counts.get(user.name, 0) + 1
+        future = self._pool.submit(made.run, lambda: self._asking.answer(made.dataset, asked, user, key or made.id))
+        future.add_done_callback(lambda _: self._count_down(user.name))
+        return made, future
+
+    def _count_down(self, user: str) -> None:
+        with self._guard:
+            self._counts[user] -= 1
+            if not self._counts[user]:
+                del self._counts[user]
 
     def find(self, user: User, name: str) -> Job:
         """A job: one's own, or anybody's for an owner. If its worker ended, it is started again here."""
@@ -141,7 +158,11 @@ class Jobs:
             if row.id in self._running:
                 return
             self._running[row.id] = made
-        self._watch(made, self._begin(made, asked, user, row.key))
+        try:
+            self._watch(*self._begin(made, asked, user, row.key))
+        except PermissionDenied:  # too many: the next look tries again
+            with self._guard:
+                self._running.pop(row.id, None)
 
     def _watch(self, made: "_Running", future: "Future[Wire]") -> None:
         """Write the outcome of a job when it has one, and stop the job if another worker was told to cancel it."""

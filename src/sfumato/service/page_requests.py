@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from fastapi import Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from starlette.concurrency import run_in_threadpool
 
@@ -54,6 +54,11 @@ def require_owner_session(request: Request) -> Session:
     session = require_session(request)
     require_owner(session.user)
     return session
+
+
+def point_to(session: Session, path: str, done: str) -> RedirectResponse:
+    """Go on to a page that shows a notice. The notice is sealed, so that nobody else can write one."""
+    return RedirectResponse(f"{path}?done={quote(done)}&seal={session.seal(done)}", 303)
 
 
 async def read_form(request: Request) -> Form:

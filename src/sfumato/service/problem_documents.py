@@ -40,7 +40,14 @@ STATUSES: tuple[tuple[type[SfumatoError], int], ...] = (
 )
 
 
-CODES = {"no-grant": 404, "no-job": 404, "no-survey": 404, "request-running": 409, "cancelled": 409}
+CODES = {
+    "no-grant": 404,
+    "no-job": 404,
+    "no-survey": 404,
+    "request-running": 409,
+    "cancelled": 409,
+    "too-many-questions": 429,
+}
 
 
 def choose_status(error: SfumatoError) -> int:

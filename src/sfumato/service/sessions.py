@@ -30,6 +30,14 @@ class Session:
     user: User
     csrf: str
 
+    def seal(self, text: str) -> str:
+        """A short proof that this service wrote a text, for notices in addresses."""
+        return hmac.new(self.csrf.encode(), text.encode(), "sha256").hexdigest()[:16]
+
+    def read_sealed(self, text: str, seal: str) -> str:
+        """The text, if this service wrote it for this session; otherwise nothing."""
+        return text if hmac.compare_digest(seal.encode(), self.seal(text).encode()) else ""
+
     def allows(self, csrf: str) -> bool:
         """Did the request come from one of our own pages?"""
         return hmac.compare_digest(csrf.encode(), self.csrf.encode())
@@ -44,11 +52,9 @@ class Sessions:
     def sign_in(self, name: str, password: str) -> str:
         """Check a password, and return the secret of a new session's cookie."""
         who = self._accounts.hash_secret(f"name {name}")
-        self._refuse_many(who)
+        self._count_attempt(who)  # before the password is checked: attempts at the same time are counted too
         user = self._accounts.check_password(name, password)
         if user is None:
-            with self._accounts.transaction() as connection:
-                connection.execute(FAILED_SIGN_INS.insert().values(who=who, time=write_now()))
             raise WRONG
         with self._accounts.transaction() as connection:
             connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.who == who))
@@ -95,10 +101,12 @@ class Sessions:
             self._accounts.log(user, "sign in")
         return secret
 
-    def _refuse_many(self, who: str) -> None:
-        since = write_time(datetime.now(UTC) - WINDOW)
+    def _count_attempt(self, who: str) -> None:
+        """Count an attempt as a failure until it succeeds. Too many of one name, or of all, are refused."""
+        now = datetime.now(UTC)
         with self._accounts.transaction() as connection:
-            connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.time <= since))
+            connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.time <= write_time(now - WINDOW)))
             recent = list(connection.execute(sa.select(FAILED_SIGN_INS.c.who)).scalars())
-        if recent.count(who) >= MOST_FAILURES or len(recent) >= MOST_FAILURES_OF_ALL:
-            raise TOO_MANY
+            if recent.count(who) >= MOST_FAILURES or len(recent) >= MOST_FAILURES_OF_ALL:
+                raise TOO_MANY
+            connection.execute(FAILED_SIGN_INS.insert().values(who=who, time=write_time(now)))

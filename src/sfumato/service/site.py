@@ -26,7 +26,7 @@ from sfumato.service.api_questions import (
 )
 from sfumato.service.asking import Asking
 from sfumato.service.callers import COOKIE
-from sfumato.service.page_requests import Form, read_form, read_own_form, require_session, show_page
+from sfumato.service.page_requests import Form, point_to, read_form, read_own_form, require_session, show_page
 from sfumato.service.page_views import (
     MOST_ENTRIES,
     count_more,
@@ -137,9 +137,11 @@ def _add_datasets(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> N
         return show_page("home", session, datasets=datasets)
 
     @app.get("/datasets/{name}", include_in_schema=False)
-    def show_dataset(request: Request, name: str, done: str = "", before: int | None = None) -> Response:
+    def show_dataset(
+        request: Request, name: str, done: str = "", seal: str = "", before: int | None = None
+    ) -> Response:
         session = require_session(request)
-        return _show_dataset(accounts, served, session, name, done=done, before=before)
+        return _show_dataset(accounts, served, session, name, done=session.read_sealed(done, seal), before=before)
 
 
 def _show_dataset(
@@ -298,7 +300,7 @@ def _add_grants(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> Non
             done = _change_grant(accounts, session.user, name, form)
         except SfumatoError as error:
             return _show_dataset(accounts, served, session, name, error=error)
-        return RedirectResponse(f"/datasets/{quote(name)}?done={quote(done)}#grants", 303)
+        return point_to(session, f"/datasets/{quote(name)}", done)
 
 
 def _change_grant(accounts: Accounts, owner: User, name: str, form: Form) -> str:

@@ -11,12 +11,12 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException
 
 from sfumato.errors import InvalidParameter, SfumatoError
-from sfumato.service.accounts import Accounts, User
+from sfumato.service.accounts import Accounts
 from sfumato.service.callers import check_csrf
 from sfumato.service.column_forms import KINDS, suggest_kind
 from sfumato.service.dataset_drafts import ROW, STEPS, Draft, Drafts
 from sfumato.service.expected_errors import expect_errors
-from sfumato.service.page_requests import Form, read_own_form, require_owner_session, show_page
+from sfumato.service.page_requests import Form, point_to, read_own_form, require_owner_session, show_page
 from sfumato.service.problem_documents import choose_status
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.sessions import Session
@@ -98,7 +98,7 @@ def _take_step(  # noqa: PLR0917 - one caller
                 draft, after = drafts.save(_read_budget(draft, form)), "review"
                 draft.make_dataset()
             case "review":
-                return _finish(accounts, served, drafts, session.user, draft)
+                return _finish(served, drafts, session, draft)
             case "discard":
                 drafts.discard(draft)
                 return RedirectResponse("/register", 303)
@@ -138,15 +138,13 @@ def _read_budget(draft: Draft, form: Form) -> Draft:
     return replace(draft, epsilon=epsilon, delta=delta, accounting=accounting)
 
 
-def _finish(accounts: Accounts, served: ServedDatasets, drafts: Drafts, owner: User, draft: Draft) -> Response:
+def _finish(served: ServedDatasets, drafts: Drafts, session: Session, draft: Draft) -> Response:
     if draft.count_steps() < len(STEPS) - 1:
         raise InvalidParameter("dataset", "must be declared in full", "a part", "Finish the steps before this one.")
     folder = drafts.finish(draft)
-    served.register(draft.dataset, folder, by=owner.name)
+    served.register(draft.dataset, folder, by=session.user.name)
     drafts.forget(draft)
-    return RedirectResponse(
-        f"/datasets/{quote(draft.dataset)}?done={quote('Registered. Grant analysts access below.')}", 303
-    )
+    return point_to(session, f"/datasets/{quote(draft.dataset)}", "Registered. Grant analysts access below.")
 
 
 def _show_step(  # noqa: PLR0917 - one place for all steps

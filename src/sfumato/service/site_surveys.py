@@ -1,10 +1,9 @@
 """Surveys: an owner makes one, sees its signed document, what was collected, and the estimates."""
 
 from typing import Any
-from urllib.parse import quote
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.errors import InvalidParameter, QueryError, SfumatoError
@@ -21,7 +20,7 @@ from sfumato.number_arguments import read_whole_number
 from sfumato.service.accounts import Accounts, require_owner
 from sfumato.service.callers import Caller
 from sfumato.service.mounted_surveys import PLACE, MountedSurveys
-from sfumato.service.page_requests import Form, read_own_form, require_owner_session, show_page
+from sfumato.service.page_requests import Form, point_to, read_own_form, require_owner_session, show_page
 from sfumato.service.page_views import bound_belief_of
 from sfumato.service.problem_documents import choose_status
 from sfumato.service.sessions import Session
@@ -58,8 +57,9 @@ def add_surveys(app: FastAPI, accounts: Accounts, surveys: MountedSurveys) -> No
         return await run_in_threadpool(_make, accounts, surveys, session, form)
 
     @app.get("/surveys/{survey}", include_in_schema=False)
-    def show_survey(request: Request, survey: str, done: str = "") -> Response:
+    def show_survey(request: Request, survey: str, done: str = "", seal: str = "") -> Response:
         session = require_owner_session(request)
+        done = session.read_sealed(done, seal)
         found = surveys.find(survey)
         address = f"{str(request.base_url).rstrip('/')}{PLACE}/s/{survey}"
         return show_page("survey", session, done=done, address=address, place=PLACE, **describe_survey(found))
@@ -69,7 +69,7 @@ def add_surveys(app: FastAPI, accounts: Accounts, surveys: MountedSurveys) -> No
         session, _ = await read_own_form(request, owner=True)
         done = await run_in_threadpool(_publish, surveys.find(survey))
         accounts.log(session.user.name, "publish survey", "", survey)
-        return RedirectResponse(f"/surveys/{survey}?done={quote(done)}", 303)
+        return point_to(session, f"/surveys/{survey}", done)
 
 
 def _add_survey_api(app: FastAPI, surveys: MountedSurveys) -> None:
@@ -109,7 +109,7 @@ def _make(accounts: Accounts, surveys: MountedSurveys, session: Session, form: F
     except SfumatoError as error:
         return _show_new(session, form, error=error)
     accounts.log(session.user.name, "make survey", "", made.id)
-    return RedirectResponse(f"/surveys/{made.id}?done={quote('The survey is open.')}", 303)
+    return point_to(session, f"/surveys/{made.id}", "The survey is open.")
 
 
 def _show_new(session: Session, form: Form, *, table: str = "", error: SfumatoError | None = None) -> HTMLResponse:
