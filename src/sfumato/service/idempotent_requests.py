@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import struct
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,8 +60,6 @@ class IdempotentRequests:
     def __init__(self, accounts: Accounts, locks: Path) -> None:
         self._accounts = accounts
         self._locks = locks
-        self._running: set[int] = set()  # by threads of this process
-        self._guard = threading.Lock()
         old = write_time(datetime.now(UTC) - KEPT)
         accounts.write(lambda connection: connection.execute(REQUESTS.delete().where(REQUESTS.c.time < old)))
 
@@ -115,20 +112,12 @@ class IdempotentRequests:
     @contextmanager
     def _hold(self, place: int) -> Iterator[None]:
         """Hold the lock of a key, or refuse. The system frees it when the process ends, however it ends."""
-        with self._guard:
-            if place in self._running:
-                raise StillRunning
-            self._running.add(place)
+        descriptor = os.open(self._locks, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            descriptor = os.open(self._locks, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                _lock_byte(descriptor, place)
-                yield
-            finally:
-                os.close(descriptor)
+            _lock_byte(descriptor, place)
+            yield
         finally:
-            with self._guard:
-                self._running.discard(place)
+            os.close(descriptor)
 
 
 def _lock_byte(descriptor: int, place: int) -> None:
