@@ -128,7 +128,7 @@ class Jobs:
             here = self._running.get(name)
         untouched = here is not None and here.cancel()
         if here is not None and not untouched:
-            self._asking.served.interrupt(here.dataset, here.thread)
+            here.interrupt(self._asking.served.interrupt)
         self._end(name, "cancelled", {"note": NOT_CHARGED if untouched else CHARGED}, user.name)
         return self.find(user, name), NOT_CHARGED if untouched else CHARGED
 
@@ -173,7 +173,7 @@ class Jobs:
                 with self._accounts.reading() as connection:
                     stage = connection.execute(sa.select(JOBS.c.stage).where(JOBS.c.id == made.id)).scalar()
                 if stage == "cancelled" and not made.cancel():
-                    self._asking.served.interrupt(made.dataset, made.thread)
+                    made.interrupt(self._asking.served.interrupt)
                     return
                 time.sleep(POLL_SECONDS)
 
@@ -224,14 +224,24 @@ class _Running:
         self.begun = False
         self._cancelled = False
         self._guard = threading.Lock()
-        self.thread = 0
+        self._thread: int | None = None
 
     def run(self, work: Callable[[], Wire]) -> Wire:
         with self._guard:
             if self._cancelled:
                 raise PermissionDenied("cancelled", "The job was cancelled before it began.", NOT_CHARGED)
-            self.begun, self.thread = True, threading.get_ident()
-        return work()
+            self.begun, self._thread = True, threading.get_ident()
+        try:
+            return work()
+        finally:
+            with self._guard:
+                self._thread = None
+
+    def interrupt(self, stop: Callable[[str, int], None]) -> None:
+        """Stop what its thread measures. While this runs, the thread does not begin another question."""
+        with self._guard:
+            if self._thread is not None:
+                stop(self.dataset, self._thread)
 
     def cancel(self) -> bool:
         """Keep it from beginning. False: it has begun."""
