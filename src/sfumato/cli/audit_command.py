@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.ask_commands import Delta, Epsilon, MaxGroups, MaxRows, Rho, Sql
+from sfumato.cli.ask_commands import Delta, Epsilon, IntervalShare, MaxGroups, MaxRows, Rho, Sql
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, say, working
 
@@ -26,6 +26,7 @@ def audit(
     engine: Annotated[str, typer.Option(help="duckdb or reference.", metavar="NAME")] = "duckdb",
     max_rows: MaxRows = None,
     max_groups: MaxGroups = None,
+    interval_share: IntervalShare = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit a question on made-up rows of the declared columns. No private row is read, and nothing is spent.
@@ -42,12 +43,13 @@ def audit(
         with working("Auditing"):
             found = (
                 replay(
-                    dataset, sql, epsilon, rho=rho, delta=delta, engine=engine, max_rows=max_rows, max_groups=max_groups
+                    dataset, sql, epsilon, rho=rho, delta=delta, engine=engine,
+                    max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
                 )
                 if replay_only
                 else audit_query(
                     dataset, sql, epsilon, rho=rho, delta=delta, samples=samples, engine=engine,
-                    max_rows=max_rows, max_groups=max_groups,
+                    max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
                 )
             )  # fmt: skip
         if as_json:

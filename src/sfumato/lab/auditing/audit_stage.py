@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow
@@ -18,19 +19,22 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
-from sfumato.kernel.losses import ApproxDP
+from sfumato.kernel.losses import ZCDP, ApproxDP
 from sfumato.kernel.mechanisms import Noise
 from sfumato.kernel.neighbours import PrivacyUnit
 from sfumato.lab.auditing.pair_maker import PUBLIC_NULLS, PUBLIC_ROWS
 from sfumato.lab.auditing.throwaway_desk import Data, Load, PinnedRows, Wrap, open_throwaway
 from sfumato.number_arguments import Number
+from sfumato.planning.shares import split_delta, split_evenly
 from sfumato.query.bind import bind
 from sfumato.query.contribution_limits import limit_contributions
+from sfumato.query.interval_share import add_quantile_intervals
 from sfumato.query.parse import parse
 from sfumato.query.query import Query
 from sfumato.query.source_outline import outline_source
 
 ENGINES = ("duckdb", "reference")
+CONFIDENCE = Fraction(95, 100)  # of the intervals of an answer, if nobody asks for another one
 
 DatasetMaker = Dataset | Curator | Callable[[], Dataset | Curator]
 
@@ -62,6 +66,8 @@ class Setting:
     pinned: PinnedRows | None = None  # where loaded rows are kept for the next question
     max_rows: int | None = None  # limits of the question, as `ask` takes them
     max_groups: int | None = None
+    interval_share: Number | None = None
+    part: int | None = None  # of a question of several releases: the one that is audited, at its own price
     load: Load | None = None  # how an engine of another name loads the tables
     tested: set[Noise] | None = None  # noise that another question of the same audit has drawn and compared
     with_others: bool = True  # also check the watches, oracles, joint sums and purchases of the same table
@@ -81,20 +87,46 @@ class Setting:
         return open_throwaway(dataset, data, self.engine, wrap or self.wrap, self.pinned, self.load)
 
     def bind(self, sql: str, dataset: Dataset) -> Query:
-        """The question with its limits."""
-        return limit_contributions(bind(parse(sql), dataset), self.max_rows, self.max_groups, dataset)
+        """The question with its limits; or one of its releases by itself."""
+        query = limit_contributions(bind(parse(sql), dataset), self.max_rows, self.max_groups, dataset)
+        query = add_quantile_intervals(query, self.interval_share, CONFIDENCE)
+        if self.part is None:
+            return query
+        return replace((query, *query.beside)[self.part], beside=(), finish=None, dp_options=None)
 
     def ask(self, desk: Desk, sql: str, analyst: str = DEFAULT_ANALYST) -> Answer:
         """Ask as a user does. The price is that of a complete setting."""
         return ask(
             desk, sql, self.epsilon, rho=self.rho, delta=self.delta, analyst=analyst,
-            max_rows=self.max_rows, max_groups=self.max_groups,
+            max_rows=self.max_rows, max_groups=self.max_groups, interval_share=self.interval_share,
         )  # fmt: skip
 
     def complete(self, query: Query) -> "Setting":
         """The setting with its default price."""
         own = query.dp_options.epsilon if query.dp_options is not None else None
         return replace(self, epsilon=1) if self.epsilon is None and self.rho is None and own is None else self
+
+    def split(self, stage: Stage) -> "list[Setting]":
+        """One setting for each release of the question, with its own price: together, that of the question."""
+        try:
+            query = self.bind(stage.sql, stage.dataset)
+        except SfumatoError:  # the pairs show the same refusal
+            return [self]
+        if not query.beside:
+            return [self]
+        asked = self.complete(query)
+        queries = (query, *query.beside)
+        losses = split_evenly(choose_loss(query, asked.epsilon, asked.rho), len(queries))
+        undeclared = [any(key.values is None for key in one.keys) for one in queries]
+        deltas = split_delta(choose_delta(query, asked.delta), undeclared, stage.dataset)
+        prices = [
+            {"rho": loss.rho, "epsilon": None} if isinstance(loss, ZCDP) else {"epsilon": loss.epsilon, "rho": None}
+            for loss in losses
+        ]
+        return [
+            replace(self, part=part, delta=delta, **price)  # type: ignore[arg-type]
+            for part, (price, delta) in enumerate(zip(prices, deltas, strict=True))
+        ]
 
 
 def read_dataset(maker: DatasetMaker) -> Dataset:
@@ -133,7 +165,8 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
         finally:
             engine.close()
     query = bind(parse(sql), dataset)
-    tables = tuple(find_needed_tables(outline_source(query.source).tables, dataset))
+    named = dict.fromkeys(name for one in (query, *query.beside) for name in outline_source(one.source).tables)
+    tables = tuple(find_needed_tables(tuple(named), dataset))
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},
         dataset.unit(private.name), query, sql)  # fmt: skip

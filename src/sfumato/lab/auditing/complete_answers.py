@@ -16,6 +16,11 @@ COMPLETE_RUNS = 3  # of the whole path, on each dataset of the hardest pair
 def check_real_path(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
     """The faults of complete answers, and of the noise that the path of all answers adds."""
     yield from _compare_complete_runs(stage, sql, pair, setting)
+    for part in setting.split(stage):
+        yield from _check_releases(stage, sql, pair, part)
+
+
+def _check_releases(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> Iterator[str]:
     with setting.open(stage.dataset, pair.second) as desk:
         try:
             (plan,) = plan_question(desk, sql, setting).plans

@@ -4,13 +4,14 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.answering.certified_plans import CertifiedPlans
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
-from sfumato.kernel.losses import PrivacyLoss
+from sfumato.kernel.losses import PrivacyLoss, compose
 from sfumato.kernel.release import Released
 from sfumato.lab.auditing.audit_result import AuditResult
 from sfumato.lab.auditing.audit_stage import DatasetMaker, Setting, Stage, plan_question, read_dataset, set_stage
@@ -52,6 +53,7 @@ def audit_query(
     wrap: Wrap | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
+    interval_share: Number | None = None,
 ) -> QueryAuditResult:
     """Audit a question end to end, on made-up neighbouring datasets and ledgers in memory. The default epsilon is 1.
 
@@ -62,10 +64,13 @@ def audit_query(
        every answer is computed without the data;
     3. the hardest pair is asked completely a few times, and the answers are compared in form.
     The noise of all releases, and of draws of the certified noise, is compared with the certificate.
-    With undeclared keys every release is charged by itself, so at most 400 samples are taken. `max_rows` and
-    `max_groups` are those of `ask`.
+    With undeclared keys every release is charged by itself, so at most 400 samples are taken. Of a question of several
+    releases (ROLLUP), each is audited at its share of the price, on one pair, and then the whole. `max_rows`,
+    `max_groups` and `interval_share` are those of `ask`.
     """
-    setting = Setting(epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups)
+    setting = Setting(
+        epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share
+    )
     runs = read_whole_number(samples, "samples", LEAST_SAMPLES)
     most = read_whole_number(sampled_pairs, "sampled_pairs", 1)
     stage = set_stage(read_dataset(dataset_maker), sql)
@@ -80,28 +85,34 @@ def audit_pairs(  # noqa: PLR0917 - its callers name what they pass
 ) -> QueryAuditResult:
     """Audit a question on these pairs: replay all of them, and sample the hardest, at most `most` of them."""
     replayed = list(replay_pairs(stage, sql, pairs, setting))
-    hardest = _choose_hardest(stage, pairs, replayed, most)
+    parts = setting.split(stage)
+    chosen: list[tuple[Setting, DatasetPair]] = []
+    for place, part in enumerate(parts):
+        found = replayed[place * len(pairs) : (place + 1) * len(pairs)]
+        hardest = _choose_hardest(stage, part, pairs, found, most if len(parts) == 1 else 1)
+        chosen += [(part, pair) for pair in hardest]
     sampled: list[SampledPair] = []
     claim: PrivacyLoss | None = None
     faults: tuple[str, ...] = ()
     with ExitStack() as open_rows:
         if setting.pinned is None:  # the hardest pairs are used many times
             setting = replace(setting, pinned=open_rows.enter_context(PinnedRows()))
-        for pair in hardest:
-            claim, result, wrong = _sample_pair(stage, sql, pair, setting, samples, len(hardest))
+        for part, pair in chosen:
+            at = replace(part, pinned=setting.pinned)
+            claim, result, wrong = _sample_pair(stage, sql, pair, at, samples, len(chosen))
             sampled.append(SampledPair(pair.name, result))
             faults += tuple(f"{pair.name}: sampled releases: {fault}" for fault in wrong)
-        if hardest:
-            faults += tuple(check_real_path(stage, sql, hardest[0], setting))
-        if claim is None:
+        if chosen:
+            faults += tuple(check_real_path(stage, sql, chosen[0][1], setting))
+        if claim is None or len(parts) > 1:
             claim = _find_claim(stage, sql, pairs[0], setting)
-    done = COMPLETE_RUNS if hardest else 0
+    done = COMPLETE_RUNS if chosen else 0
     replays = ReplayResult(sql, setting.engine, tuple(replayed), check_question(stage, pairs[0], setting))
     return QueryAuditResult(sql, claim, replays, tuple(sampled), done, faults)
 
 
 def _choose_hardest(
-    stage: Stage, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay], most: int
+    stage: Stage, setting: Setting, pairs: Sequence[DatasetPair], replayed: Sequence[PairReplay], most: int
 ) -> list[DatasetPair]:
     """The pairs whose replay used the most of the certified sensitivities. For undeclared keys: a key of one person.
 
@@ -109,7 +120,7 @@ def _choose_hardest(
     among bins, and a crowd can hide the difference that one person makes.
     """
     usable = [(found.used, pair) for pair, found in zip(pairs, replayed, strict=True) if not found.note]
-    if any(key.values is None for key in stage.query.keys):
+    if any(key.values is None for key in (stage.query, *stage.query.beside)[setting.part or 0].keys):
         lonely = [(share, pair) for share, pair in usable if ALONE in pair.name]
         return [pair for _, pair in (lonely or usable)[:1]]
     usable.sort(key=lambda found: -found[0])
@@ -121,8 +132,10 @@ def _choose_hardest(
 
 
 def _find_claim(stage: Stage, sql: str, pair: DatasetPair, setting: Setting) -> PrivacyLoss:
+    """The loss of the question: of all its releases together."""
     with setting.open(stage.dataset, pair.first) as desk:
-        return plan_question(desk, sql, setting).certificate.loss
+        losses = [plan_question(desk, sql, part).certificate.loss for part in setting.split(stage)]
+        return reduce(compose, losses)
 
 
 def _sample_pair(  # noqa: PLR0917 - its caller names what it passes

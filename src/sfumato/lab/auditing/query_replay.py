@@ -27,6 +27,7 @@ from sfumato.lab.auditing.shown_answers import find_changed_details, show_answer
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap
 from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 from sfumato.planning.shares import SHARE_OF_DELTA
+from sfumato.query.query import Query
 
 MADE_UP = "All rows are made up from the declared types and bounds: no data of the owner is read, nothing is spent."
 NOT_SEARCHED = "Not searched: several processes, the ledger's file, running time and memory."
@@ -125,6 +126,7 @@ def replay(
     wrap: Wrap | None = None,
     max_rows: int | None = None,
     max_groups: int | None = None,
+    interval_share: Number | None = None,
 ) -> ReplayResult:
     """Run a question on hard and random neighbouring datasets, with the same noise on both, and compare.
 
@@ -132,9 +134,12 @@ def replay(
     draws, the charge, everything that the answer shows, and every error. Pinned rows are compared with a plain reading
     of the source, and measured integers with those of another engine. Noise, sensitivities, very wide releases and the
     ledger are checked once (see docs/audit.md). `wrap` puts a fault around the engine: it is for testing the replay
-    itself. The default epsilon is 1. `max_rows` and `max_groups` are those of `ask`.
+    itself. The default epsilon is 1. `max_rows`, `max_groups` and
+    `interval_share` are those of `ask`.
     """
-    setting = Setting(epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups)
+    setting = Setting(
+        epsilon, rho, delta, engine, wrap, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share
+    )
     stage = set_stage(read_dataset(dataset_maker), sql)
     setting.bind(sql, stage.dataset)  # refuses limits that the question cannot have
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +149,22 @@ def replay(
 
 
 def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:
-    """Run a question on both datasets of each pair, with the same noise, and compare."""
+    """Run a question on both datasets of each pair, with the same noise, and compare.
+
+    A question of several releases: each of them by itself, at its share of the price.
+    """
+    parts = setting.split(stage)
+    if len(parts) == 1:
+        yield from _replay_release(stage, sql, pairs, parts[0])
+        return
+    pairs = list(pairs)
+    for place, part in enumerate(parts, 1):
+        for found in _replay_release(stage, sql, pairs, part):
+            yield replace(found, pair=f"{found.pair}, release {place} of {len(parts)}")
+
+
+def _replay_release(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: Setting) -> Iterator[PairReplay]:
+    query = (stage.query, *stage.query.beside)[setting.part or 0]
     tape, runs = RecordedEntropy(), dict[int, tuple[Data, Recording]]()
     for pair in pairs:
         if id(pair.first) not in runs:  # else: pairs that share a dataset share its run and its noise
@@ -153,13 +173,12 @@ def replay_pairs(stage: Stage, sql: str, pairs: Iterable[DatasetPair], setting: 
         _, first = runs[id(pair.first)]
         tape.rewind()
         second = record_run(stage.dataset, sql, pair.second, setting, tape, first)
-        yield _compare_runs(stage, pair, first, second)
+        yield _compare_runs(stage, query, pair, first, second)
         reported = (pair.first, replace(first, faults=())), (pair.second, replace(second, faults=()))
         runs = {id(data): (data, run) for data, run in reported}  # holding the data keeps its id from being used again
 
 
-def _compare_runs(stage: Stage, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
-    query = stage.query
+def _compare_runs(stage: Stage, query: Query, pair: DatasetPair, first: Recording, second: Recording) -> PairReplay:
     if first.load_refused != second.load_refused and not pair.may_be_refused:
         return PairReplay(pair.name, ("The owner's load is refused on one dataset only.",), 0.0)
     if first.load_refused or second.load_refused:

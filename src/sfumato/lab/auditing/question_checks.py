@@ -1,6 +1,7 @@
 """What is checked once for a question, and not for each pair: noise, sensitivities, releases, and the ledger."""
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -22,6 +23,7 @@ from sfumato.lab.auditing.pair_maker import DatasetPair
 from sfumato.lab.auditing.pinned_tables import check_public_numbers, read_pinned
 from sfumato.lab.auditing.plain_reading import PinnedTables
 from sfumato.lab.auditing.plan_probes import check_refusals
+from sfumato.lab.auditing.several_releases import check_together
 from sfumato.lab.auditing.throwaway_desk import PinnedRows
 from sfumato.lab.auditing.upgraded_answers import check_upgrade
 from sfumato.lab.auditing.watched_counts import check_watch
@@ -31,7 +33,29 @@ SMALL_RELEASE = 60  # undeclared keys of a charge that is probed
 
 
 def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[str, ...]:
-    """The faults that need no pair: see the functions that are called. A refused question has none."""
+    """The faults that need no pair: see the functions that are called. A refused question has none.
+
+    Each release of a question of several is checked by itself, and then the whole.
+    """
+    parts = setting.split(stage)
+    if len(parts) > 1:
+        found = [fault for part in parts for fault in _check_release(stage, pair, part)]
+        return (*dict.fromkeys(found), *_check_several(stage, pair, setting))
+    return _check_release(stage, pair, setting)
+
+
+def _check_several(stage: Stage, pair: DatasetPair, setting: Setting) -> Iterator[str]:
+    with PinnedRows() as rows, suppress(CatalogError):  # a refused load: the replays show it
+        setting = replace(setting, pinned=rows)
+        yield from _run("several releases", lambda: check_together(stage, pair, setting))
+        with setting.open(stage.dataset, pair.first) as desk:
+            complete = setting.complete(stage.query)
+            yield from _run("permissions", lambda: check_permission(desk, stage.sql, complete))
+            if setting.with_others:
+                yield from _check_others(stage, setting, desk, read_pinned(rows.load(pair.first)))
+
+
+def _check_release(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[str, ...]:
     with PinnedRows() as rows:
         try:
             pinned = read_pinned(rows.load(pair.first))
@@ -51,14 +75,24 @@ def check_question(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[s
                     _run("a wide release", lambda: check_wide_release(desk, certificate.plans[0])),
                     _run("the ledger", lambda: _check_ledger(desk, certificate)),
                     _run("the plan", lambda: _check_plan(desk, certificate, setting, tables)),
-                    _run("a complete answer", lambda: check_asked(desk, stage.sql, setting.complete(stage.query))),
                     _run("public numbers", lambda: check_public_numbers(pair.first)),
-                    _run("an upgrade", lambda: check_upgrade(stage, pair, replace(setting, pinned=rows))),
-                    _run("a watch", lambda: check_watch(desk, stage.sql, tables, pinned)),
-                    _run("permissions", lambda: check_permission(desk, stage.sql, setting.complete(stage.query))),
-                    _check_others(stage, setting, desk, pinned) if setting.with_others else (),
+                    _check_whole(stage, pair, replace(setting, pinned=rows), desk, pinned)
+                    if setting.part is None
+                    else (),
                 )
             )
+
+
+def _check_whole(stage: Stage, pair: DatasetPair, setting: Setting, desk: Desk, pinned: PinnedTables) -> Iterator[str]:
+    """The question as users ask it. Its upgrades and watches are those of one release."""
+    tables = {name: table for name, (table, _) in pair.first.items()}
+    complete = setting.complete(stage.query)
+    yield from _run("a complete answer", lambda: check_asked(desk, stage.sql, complete))
+    yield from _run("an upgrade", lambda: check_upgrade(stage, pair, setting))
+    yield from _run("a watch", lambda: check_watch(desk, stage.sql, tables, pinned))
+    yield from _run("permissions", lambda: check_permission(desk, stage.sql, complete))
+    if setting.with_others:
+        yield from _check_others(stage, setting, desk, pinned)
 
 
 def _check_others(stage: Stage, setting: Setting, desk: Desk, pinned: PinnedTables) -> Iterator[str]:

@@ -118,7 +118,8 @@ def find_compared(stage: Stage) -> list[ComparedColumn]:
     """The declared columns of private tables that stand beside a literal in the question, each with each literal."""
     query = stage.query
     found: dict[tuple[str, Scalar], ComparedColumn] = {}
-    for call in _list_calls((query.source, query.filters, query.keys, query.aggregates)):
+    parts = tuple((one.source, one.filters, one.keys, one.aggregates) for one in (query, *query.beside))
+    for call in _list_calls(parts):
         literals = [part.value for part in call.arguments if isinstance(part, Literal) and part.value is not None]
         names = sorted({name.rpartition(".")[2] for name in collect_columns(call)})
         for table in stage.tables:
@@ -255,6 +256,6 @@ def _certify(stage: Stage, setting: Setting, maker: PairMaker) -> Certificate | 
     """The certificate of the question. It does not depend on the rows."""
     try:
         with setting.open(stage.dataset, maker.make_first({})) as desk:
-            return plan_question(desk, stage.sql, setting).certificate
+            return plan_question(desk, stage.sql, setting.split(stage)[0]).certificate
     except SfumatoError:  # the pairs show the same refusal
         return None
