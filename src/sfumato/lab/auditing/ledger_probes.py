@@ -17,7 +17,7 @@ from sfumato.kernel.exact import sum_exactly
 from sfumato.kernel.expressions import Column, Literal
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.kernel.plan import BoundedPlan, Grid, Pivot
+from sfumato.kernel.plan import BoundedPlan, Extreme, Grid, Pivot, Quantiles, Quantity
 from sfumato.kernel.release import ExactAggregates
 from sfumato.kernel.row_sources import Capped, Scan
 from sfumato.lab.auditing.audit_stage import Setting
@@ -224,6 +224,24 @@ def _alter_value(plan: BoundedPlan) -> BoundedPlan:
     return plan
 
 
+def _alter_choice(plan: BoundedPlan) -> BoundedPlan:
+    """The other extreme, or other fractions, of the first choice that has any."""
+    for place, measurement in enumerate(plan.measurements):
+        quantity: Quantity = measurement.quantity
+        if isinstance(quantity, Extreme):
+            quantity = replace(quantity, largest=not quantity.largest)
+        elif isinstance(quantity, Quantiles):
+            quantity = replace(quantity, fractions=tuple(fraction / 2 for fraction in quantity.fractions))
+        if quantity != measurement.quantity:
+            others = (
+                *plan.measurements[:place],
+                replace(measurement, quantity=quantity),
+                *plan.measurements[place + 1 :],
+            )
+            return replace(plan, measurements=others)
+    return plan
+
+
 def _alter_keys(plan: BoundedPlan) -> BoundedPlan:
     last = plan.keys[-1] if plan.keys else None
     if last is None or last.values is None or len(last.values) == 1:
@@ -259,6 +277,7 @@ ALTERED: Mapping[str, Alter] = {
     "another table": lambda plan: _alter_scan(plan, table="another"),
     "other bounds": _alter_grid,
     "another value": _alter_value,
+    "another choice": _alter_choice,
     "a bound on the rows of a source": lambda plan: replace(plan, source=Capped(plan.source, plan.reach + 1)),
     "other keys": _alter_keys,
     "less noise": _alter_price,
