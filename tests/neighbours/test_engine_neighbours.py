@@ -1,6 +1,6 @@
 """On every other engine too, no person moves its integers by more than the kernel's sensitivity.
 
-DuckDB is tested in the files beside this one, with more examples. An engine joins with its entry in
+DuckDB and Spark are tested in the files beside this one. Another engine joins with its entry in
 tests/engines/engines_under_test.py.
 """
 
@@ -13,8 +13,10 @@ from test_sensitivity import QUESTIONS, frame, people, planned, rows
 
 from sfumato.kernel.certify import certify
 
+ELSEWHERE = ("duckdb", "spark")  # test_sensitivity.py and its neighbours; test_spark_neighbours.py
 
-@pytest.fixture(scope="module", params=[name for name in ENGINES if name != "duckdb"])
+
+@pytest.fixture(scope="module", params=[name for name in ENGINES if name not in ELSEWHERE])
 def under_test(request):
     with ENGINES[request.param](request) as offered:
         yield offered

@@ -2,7 +2,7 @@
 
 PostgreSQL raises an error where a double overflows or underflows, and where a cast does not fit. A value of one person
 must not make a query fail, so such operations are written with a guard, or as a call of a total function
-(`postgres_functions.py`). A guard repeats its operands. It is written only where they are columns or constants.
+(`postgres_functions.py`). A guard tests the columns that an expression is computed from.
 
     node                        PostgreSQL alone                        written here
     CAST AS INT128              unknown                                 NUMERIC, which is exact
@@ -22,6 +22,8 @@ must not make a query fail, so such operations are written with a guard, or as a
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite, log10
 from types import MappingProxyType
 
 from sqlglot import exp
@@ -35,11 +37,13 @@ from sfumato.ingest.hidden_names import HIDDEN, ROUNDED, SCALED
 Types = exp.DataType.Type
 PREFIX = "pg_temp.sfumato_"
 MOST_BYTES, DIGITS = 63, 24  # of a name, and of the digest that ends a longer one
-FAR, NEAR = 1e150, 1e-150  # a product or quotient of two doubles between them neither overflows nor underflows
-MOST_ADDED = 8e307  # the sum of two such doubles is finite
+SPAN = 40  # the sizes of leaves that are computed with directly: 10**-SPAN to 10**SPAN
+MOST_EXPONENT = 300  # 10**300 and 10**-300 are doubles with all digits
+DIGITS_OF_DOUBLE = 17
 LITTLE = 9e291  # less than half a step of the largest double: to add it never overflows
 INTEGER_BITS = {Types.TINYINT: 8, Types.SMALLINT: 16, Types.INT: 32, Types.BIGINT: 64}
 RETURNS_DOUBLE = (exp.Floor, exp.Ceil, exp.Sqrt, exp.Pow, exp.Round, exp.Trunc, exp.Mod)
+FUNCTIONS = {exp.Add: "add", exp.Sub: "subtract", exp.Mul: "multiply", exp.Div: "divide"}
 FIELDS = {"Y": "YYYY", "m": "MM", "d": "DD", "H": "HH24", "M": "MI", "S": "SS"}
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400, "week": 7 * 86_400}
@@ -98,11 +102,109 @@ def _is_double(node: exp.Expression | None) -> bool:  # noqa: PLR0911 - one retu
             return isinstance(node, RETURNS_DOUBLE)
 
 
-def _is_cheap(node: exp.Expression) -> bool:
-    """May it be repeated? A column or a constant, or a cast of one."""
-    if isinstance(node, exp.Paren | exp.Neg) or (isinstance(node, exp.Cast) and node.to.is_type(Types.DOUBLE)):
-        return _is_cheap(node.this)
-    return isinstance(node, exp.Column | exp.Literal)
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An expression with PostgreSQL's own operators, and where they cannot fail.
+
+    If every leaf is 0, or its size is between 10**-SPAN and 10**SPAN, then every result that is not 0 has a size
+    between 10**low and 10**high. `shrinks`: some operation could give 0 for numbers that are not 0.
+    """
+
+    written: exp.Expression
+    leaves: tuple[exp.Expression, ...]
+    low: float
+    high: float
+    shrinks: bool = False
+
+
+def _read_plain(node: exp.Expression) -> Plain | None:  # noqa: PLR0911 - one return a form
+    """The plain form of an operand: a column, a constant, or what is computed from these."""
+    match node:
+        case _ if "plain" in node.meta:
+            found: Plain = node.meta["plain"]
+            return found
+        case exp.Paren() | exp.Neg() | exp.Abs() | exp.Nullif():
+            inner = _read_plain(node.this)
+            if inner is None:
+                return None
+            written = node.copy()
+            written.set("this", inner.written.copy())
+            return replace(inner, written=written)
+        case exp.Cast(this=exp.Literal()) if node.to.is_type(Types.DOUBLE):
+            size = abs(float(node.this.name))
+            if not isfinite(size):
+                return None
+            exponent = log10(size) if size else 0.0
+            return Plain(node, (), exponent, exponent)
+        case exp.Column() | exp.Cast(this=exp.Column()) if _is_double(node):
+            return Plain(node, (node,), -SPAN, SPAN)
+    return None
+
+
+def _combine(node: exp.Add | exp.Sub | exp.Mul | exp.Div, one: Plain, two: Plain) -> Plain | None:
+    """The plain form of an operation; None where a result could overflow or underflow all the same."""
+    leaves = one.leaves + tuple(leaf for leaf in two.leaves if leaf not in one.leaves)
+    shrinks = one.shrinks or two.shrinks
+    written = type(node)(this=one.written.copy(), expression=two.written.copy(), typed=False, safe=False)
+    match node:
+        case exp.Mul():
+            low, high = one.low + two.low, one.high + two.high
+            grows = any(not side.leaves and side.low >= 0 for side in (one, two))  # by a constant of at least 1
+            shrinks = shrinks or not grows
+        case exp.Div():
+            low, high, shrinks = one.low - two.high, one.high - two.low, True
+        case _:  # where digits cancel out, the last one is left
+            low, high = min(one.low, two.low) - DIGITS_OF_DOUBLE, max(one.high, two.high) + 1
+    return Plain(written, leaves, low, high, shrinks) if low >= -MOST_EXPONENT and high <= MOST_EXPONENT else None
+
+
+def _lies_between(node: exp.Expression, low: float, high: float) -> exp.Expression:
+    """Is its size 0, or between these?"""
+    size = exp.Abs(this=node.copy())
+    within = exp.LTE(this=size, expression=lower_double(high))
+    if low == 0:
+        return within
+    there = exp.GTE(this=size.copy(), expression=lower_double(low))
+    zero = exp.EQ(this=node.copy(), expression=lower_double(0.0))
+    return exp.Paren(this=exp.Or(this=exp.and_(there, within), expression=zero))
+
+
+def _write_arithmetic(node: exp.Expression) -> exp.Expression:
+    """The plain operation where no leaf is too large or too small for it, and else a call of a total function."""
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div) or isinstance(node.expression, exp.Interval):
+        return node
+    one, two = node.this, node.expression
+    if not (_is_double(one) or _is_double(two)):
+        return node
+    sides = [_read_plain(side) for side in (one, two)]
+    plain = _combine(node, sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+    made: exp.Expression
+    if _cannot_fail(node):
+        made = type(node)(this=one.copy(), expression=two.copy())
+    elif plain is None:
+        return _call(FUNCTIONS[type(node)], one, two, double=True)
+    elif plain.leaves:
+        tests = [_lies_between(leaf, 10.0**-SPAN if plain.shrinks else 0, 10.0**SPAN) for leaf in plain.leaves]
+        call = _call(FUNCTIONS[type(node)], one, two, double=True)
+        call.meta["rare"] = True
+        made = exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=plain.written.copy())], default=call)
+    else:
+        made = plain.written.copy()
+    made.meta["double"] = True
+    if plain is not None:
+        made.meta["plain"] = plain
+    return made
+
+
+def _cannot_fail(node: exp.Expression) -> bool:
+    """Is it x minus its floor, or a sum with a constant that is less than half a step of the largest double?"""
+    one, two = node.this, node.expression
+    if isinstance(node, exp.Sub) and isinstance(two, exp.Floor) and two.this == one:
+        return True  # 0 to 1, or NaN
+    return isinstance(node, exp.Add | exp.Sub) and any(
+        constants is not None and all(abs(value) < LITTLE for value in constants)
+        for constants in map(_find_constants, (one, two))
+    )
 
 
 def _find_constants(node: exp.Expression) -> list[float] | None:
@@ -117,66 +219,6 @@ def _find_constants(node: exp.Expression) -> list[float] | None:
             found = [_find_constants(branch) for branch in (*branches, node.args.get("default") or exp.Null())]
             return None if None in found else [value for values in found for value in values or ()]
     return None
-
-
-def _lies_between(node: exp.Expression, low: float, high: float) -> exp.Expression:
-    """Is its size 0, or between these?"""
-    size = exp.Abs(this=node.copy())
-    within = exp.LTE(this=size, expression=lower_double(high))
-    if low == 0:
-        return within
-    there = exp.GTE(this=size.copy(), expression=lower_double(low))
-    zero = exp.EQ(this=node.copy(), expression=lower_double(0.0))
-    return exp.Or(this=exp.and_(there, within), expression=zero)
-
-
-def _guard(node: exp.Add | exp.Sub | exp.Mul, function: str, tests: list[exp.Expression]) -> exp.Expression:
-    """The plain operation where the tests hold, and else a call of the total function."""
-    one, two = node.this, node.expression
-    plain = type(node)(this=one.copy(), expression=two.copy())
-    plain.meta["double"] = True
-    if not tests:
-        return plain
-    made = exp.Case(ifs=[exp.If(this=exp.and_(*tests), true=plain)], default=_call(function, one, two, double=True))
-    made.meta["double"] = True
-    return made
-
-
-def _write_sum(node: exp.Expression) -> exp.Expression:
-    if not isinstance(node, exp.Add | exp.Sub) or not (_is_double(node.this) or _is_double(node.expression)):
-        return node
-    if isinstance(node.expression, exp.Interval):
-        return node
-    one, two = node.this, node.expression
-    of_floor = isinstance(node, exp.Sub) and isinstance(two, exp.Floor) and two.this == one  # 0 to 1, or NaN
-    little = [all(abs(value) < LITTLE for value in _find_constants(side) or [FAR * FAR]) for side in (one, two)]
-    if of_floor or any(little):
-        return _guard(node, "", [])
-    function = "add" if isinstance(node, exp.Add) else "subtract"
-    if not (_is_cheap(one) and _is_cheap(two)):
-        return _call(function, one, two, double=True)
-    return _guard(node, function, [_lies_between(side, 0, MOST_ADDED) for side in (one, two)])
-
-
-def _write_product(node: exp.Expression) -> exp.Expression:
-    if not isinstance(node, exp.Mul) or not (_is_double(node.this) or _is_double(node.expression)):
-        return node
-    one, two = node.this, node.expression
-    if not (_is_cheap(one) and _is_cheap(two)):
-        return _call("multiply", one, two, double=True)
-    tests = []
-    for side, other in ((one, two), (two, one)):
-        constant = _find_constants(side)
-        if constant is not None and NEAR <= abs(constant[0]) <= FAR:
-            continue  # in range, whatever the data
-        by = _find_constants(other)
-        low = 0 if by is not None and 1 <= abs(by[0]) <= FAR else NEAR  # it makes nothing smaller
-        tests.append(_lies_between(side, low, FAR))
-    return _guard(node, "multiply", tests)
-
-
-def _write_quotient(node: exp.Expression) -> exp.Expression:
-    return _call("divide", node.this, node.expression, double=True)
 
 
 def _write_whole_quotient(node: exp.Expression) -> exp.Expression:
@@ -300,7 +342,7 @@ def _write_like(node: exp.Expression) -> exp.Expression:
 def _compute_once(node: exp.Expression) -> exp.Expression:
     """A subquery whose values are computed by calls: OFFSET 0 keeps PostgreSQL from repeating them at every use."""
     if isinstance(node.this, exp.Select) and any(
-        called.name.startswith(PREFIX + name)
+        called.name.startswith(PREFIX + name) and "rare" not in called.meta
         for column in node.this.expressions
         for called in column.find_all(exp.Anonymous)
         for name in ("add", "subtract", "multiply", "divide", "remainder", "two_to", "round")
@@ -315,7 +357,7 @@ def _write_name(node: exp.Expression) -> exp.Expression:
 
 
 REPLACEMENTS: dict[type[exp.Expression], Replace] = {
-    exp.Add: _write_sum, exp.Sub: _write_sum, exp.Mul: _write_product, exp.Div: _write_quotient,
+    exp.Add: _write_arithmetic, exp.Sub: _write_arithmetic, exp.Mul: _write_arithmetic, exp.Div: _write_arithmetic,
     exp.IntDiv: _write_whole_quotient, exp.Cast: _write_cast, exp.TryCast: _write_cast, exp.Literal: _write_literal,
     exp.Round: _write_round, exp.TimestampTrunc: _write_truncated, exp.Extract: _write_part,
     exp.DateDiff: _write_difference, exp.TimeToStr: _write_formatted, exp.RegexpLike: _write_pattern,
