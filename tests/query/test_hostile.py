@@ -300,7 +300,6 @@ def test_hints_name_what_is_closest(people):
     for sql, hint in {
         "SELECT COUNT(agee) FROM people": "Did you mean age?",
         "SELECT COUNT(*) FROM peeple": "Did you mean people?",
-        "SELECT AVERAGE(age) FROM people": "Write AVG(x)",
         "SELECT LOWERR(job) FROM people": "Did you mean LOWER?",
         "SELECT KURTOSIS(age) FROM people": "in Python",
         "SELECT STRING_AGG(job, ',') FROM people": "another question",

@@ -13,6 +13,8 @@ def take_place(node: exp.Expr) -> exp.Expr | None:
     if not isinstance(node.this, exp.Array) or not isinstance(place, exp.Literal) or not str(place.this).isdigit():
         return None
     listed = node.this.expressions
+    if not all(isinstance(one, exp.AggFunc) for one in listed):
+        return None
     return listed[int(str(place.this))].copy() if int(str(place.this)) < len(listed) else None
 
 
