@@ -1,6 +1,8 @@
 """A real Spark for the tests: one local session for all tests of a process, small and quiet."""
 
+import atexit
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,6 @@ SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
     "spark.log.level": "OFF",
-    "spark.sql.warehouse.dir": os.path.join(tempfile.gettempdir(), "sfumato-spark-warehouse"),
 }
 
 
@@ -51,6 +52,13 @@ def require_java():
         (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
 
 
+def make_warehouse():
+    """A folder of this process for the tables that Spark manages: another run must not find them."""
+    folder = tempfile.mkdtemp(prefix="sfumato-spark-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 @cache
 def start_spark():
     """The session. Python's own interpreter runs the executors' code."""
@@ -62,7 +70,7 @@ def start_spark():
         from pyspark.sql import SparkSession
 
         building = SparkSession.builder.master("local[2]").appName("sfumato tests")
-        for name, value in SETTINGS.items():
+        for name, value in {**SETTINGS, "spark.sql.warehouse.dir": make_warehouse()}.items():
             building = building.config(name, value)
         session = building.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
