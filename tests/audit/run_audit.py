@@ -13,6 +13,7 @@ for folder in ("", "engines", "audit"):
 
 from audit_bench import Bench  # noqa: E402
 from audit_cases import Row, list_batches, list_cases, run_case  # noqa: E402
+from audited_engines import MISSING  # noqa: E402
 
 SAMPLES = {"mechanism": 20_000, "oracle": 2_000, "aggregate": 2_000, "random": 0}
 BAD = ("violated", "failed")
@@ -69,6 +70,8 @@ def main():
     started = time.monotonic()
     heads = ("case", "what", "claim", "bound", "share", "samples")
     print("{:>9}  {:72}  {:34}  {:>7}  {:>6}  {:>7}  verdict".format(*heads))
+    if MISSING:
+        print(f"*** {MISSING} ***")
     bad, counted = [], {}
     for place, row in enumerate(run_all(cases), 1):
         show(row, f"{place}/{len(cases)}")

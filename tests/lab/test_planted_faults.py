@@ -1,6 +1,6 @@
 """Faults that are planted in the code: an audit of one question finds each of them, with the pairs that reach it.
 
-`planted_faults.toml` and `planted_faults_of_new_forms.toml` list them. A fault that is found on pairs names a part of
+The three files of LISTS list them. A fault that is found on pairs names a part of
 their names; one with `mechanism` is found by samples of that mechanism; the others by the checks that need no pair.
 """
 
@@ -20,7 +20,7 @@ from sfumato.lab.auditing.question_checks import check_question
 from sfumato.lab.auditing.question_pairs import make_pairs
 from sfumato.lab.auditing.real_mechanisms import REAL_MECHANISMS
 
-LISTS = ("planted_faults.toml", "planted_faults_of_new_forms.toml")
+LISTS = ("planted_faults.toml", "planted_faults_of_new_forms.toml", "planted_faults_of_several_releases.toml")
 LISTED = [fault for name in LISTS for fault in tomllib.loads((Path(__file__).parent / name).read_text())["fault"]]
 FAULTS = {fault["name"]: fault for fault in LISTED}
 
@@ -43,7 +43,8 @@ def find_fault(fault, folder):
         found = next(one for one in REAL_MECHANISMS if one.name == fault["mechanism"]).audit(fault["samples"])
         return (found.event,) if found.verdict == "violated" else ()
     others = fault.get("others", False)
-    setting = Setting(**fault.get("price", {}), engine=fault.get("engine", "duckdb"), with_others=others)
+    limits = fault.get("limits", {})
+    setting = Setting(**fault.get("price", {}), **limits, engine=fault.get("engine", "duckdb"), with_others=others)
     stage = set_stage(DATASETS[fault["data"]](), fault["sql"])
     pairs = make_pairs(stage, folder, 0, 1, setting)
     if "pair" not in fault:
@@ -64,7 +65,9 @@ def test_a_planted_fault_is_found(name, tmp_path):
 
 @pytest.mark.parametrize(
     ("data", "sql"),
-    spread(sorted({(one["data"], one["sql"]) for one in LISTED if "price" not in one and "sql" in one})),
+    spread(
+        sorted({(one["data"], one["sql"]) for one in LISTED if not {"price", "limits"} & one.keys() and "sql" in one})
+    ),
 )
 def test_the_same_checks_find_nothing_in_correct_code(data, sql, tmp_path):
     assert find_fault({"data": data, "sql": sql, "others": sql in WITH_OTHERS}, tmp_path) == ()

@@ -11,6 +11,7 @@ from sfumato.catalog.columns import Integer, Real
 from sfumato.catalog.dataset import Table
 from sfumato.errors import SfumatoError
 from sfumato.kernel.certify import BinChoice, Certificate
+from sfumato.kernel.losses import PureDP
 from sfumato.lab.auditing.audit_stage import Setting, Stage
 from sfumato.lab.auditing.choice_sampling import check_choosers
 from sfumato.lab.auditing.contribution_pairs import make_pair_with_many_rows
@@ -71,6 +72,8 @@ def _buy(stage: Stage, setting: Setting, data: Data, buy: Buy) -> Bought:
     rows = setting.pinned or PinnedRows()
     pinned = rows.remember(data, "rows", read_pinned)
     faults = [] if covers(spent, certificate) else ["the charge is less than the loss."]
+    if not isinstance(certificate.loss, PureDP) or certificate.loss.epsilon > EPSILON:
+        faults.append("it costs more than was asked for.")
     faults += check_sensitivities(certificate, tables, pinned)
     second = make_second_engine(setting.engine, pinned, rows.load(data))
     faults += compare_measurements(plan, exact, second, pinned)

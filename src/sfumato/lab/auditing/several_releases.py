@@ -55,7 +55,8 @@ def _ask_once(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[list[s
         again = asked.ask(desk, stage.sql).rows == answer.rows and desk.ledger.totals().spent == spent
         held = {
             "A release is not the one of its own share of the price.": (
-                [one.measurements for one in own] == [one.measurements for one in certified.certificates]
+                [(one.plans, one.measurements) for one in own]
+                == [(one.plans, one.measurements) for one in certified.certificates]
             ),
             "The releases together cost more than was asked for.": (
                 _fits(loss, [part.loss for one in stored.released for part in one.certificate.measurements])
