@@ -14,6 +14,7 @@ from tmlt.analytics import AddOneRow, AddRowsWithID, KeySet, MaxRowsPerID, PureD
 
 warnings.filterwarnings("ignore")
 os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # looking for another address of the machine can take minutes
 ROUNDS = 3
 EACH_PERSON = 10
 KEYS = KeySet.from_tuples([(f"k{index:02}",) for index in range(100)], columns=["k"])
@@ -21,6 +22,7 @@ KEYS = KeySet.from_tuples([(f"k{index:02}",) for index in range(100)], columns=[
 
 def main() -> None:
     building = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    building = building.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     building = building.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "4")
     spark = building.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
