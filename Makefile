@@ -66,7 +66,7 @@ test: .venv/.test
 test-slow: SEED := $(shell date +%s)
 test-slow: .venv/.test
 	SFUMATO_SEED=$(SEED) SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
-	SFUMATO_SEED=$(SEED) $(BIN)/pytest -q -m slow
+	SFUMATO_SEED=$(SEED) SFUMATO_SPARK_CODEGEN=true $(BIN)/pytest -q -m slow
 
 audit: .venv/.test
 	$(BIN)/python tests/audit/run_audit.py
