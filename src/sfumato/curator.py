@@ -102,6 +102,7 @@ class Curator:
         rho: Number | None = None,
         delta: Number | None = None,
         margin: Mapping[str, float] | None = None,
+        assume: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = DEFAULT_ANALYST,
         max_rows: int | None = None,
@@ -110,6 +111,8 @@ class Curator:
     ) -> Answer:
         """Answer a question for its price. If it was answered before, as precisely or better, it is free.
 
+        `margin` takes the smallest epsilon that gives it. A margin of AVG depends on the number of rows in a group:
+        `assume={"n": 500}` says how many you expect. The answer's interval is computed from the released count.
         `max_rows` bounds the rows of one person once more: after the joins of the question, and before its WHERE.
         `max_groups` bounds the groups in which one person counts. Both only lower the catalog's bounds.
         `interval_share` is the part of a quantile's cost that pays for an interval in value, for example 0.5. Without
@@ -117,8 +120,8 @@ class Curator:
         """
         with self.at_desk() as desk:
             return ask(
-                desk, sql, epsilon, rho=rho, delta=delta, margin=margin, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
+                desk, sql, epsilon, rho=rho, delta=delta, margin=margin, assume=assume, confidence=confidence,
+                analyst=analyst, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
 
     def preview(
@@ -128,6 +131,7 @@ class Curator:
         *,
         rho: Number | None = None,
         delta: Number | None = None,
+        margin: Mapping[str, float] | None = None,
         assume: Mapping[str, float] | None = None,
         confidence: Number = "0.95",
         analyst: str = DEFAULT_ANALYST,
@@ -135,11 +139,14 @@ class Curator:
         max_groups: int | None = None,
         interval_share: Number | None = None,
     ) -> Preview:
-        """Cost and margins, before spending. It reads no data and costs nothing."""
+        """Cost and margins, before spending. It reads no data and costs nothing.
+
+        With `margin`, it shows the smallest epsilon that gives this margin, which is what `ask(margin=...)` takes.
+        """
         with self.at_desk() as desk:
             return preview(
-                desk, sql, epsilon, rho=rho, delta=delta, assume=assume, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
+                desk, sql, epsilon, rho=rho, delta=delta, margin=margin, assume=assume, confidence=confidence,
+                analyst=analyst, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
 
     def upgrade(

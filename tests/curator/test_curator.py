@@ -126,8 +126,28 @@ def test_margin_finds_the_least_epsilon():
         assert less.margins["n"] > 20
         with pytest.raises(InvalidParameter, match="margin"):
             people.ask("SELECT COUNT(*) AS n FROM people", margin={"m": 20})
-        with pytest.raises(MissingBounds, match=r"private count\. preview.* assumed count\. Ask for .* with preview\("):
+        with pytest.raises(
+            MissingBounds, match=r"private count\. Assume one: assume=\{'n': 500\}, or --assume n=500\."
+        ):
             people.ask("SELECT AVG(age) AS a FROM people", margin={"a": 1})
+
+
+def test_a_margin_of_an_average_is_for_an_assumed_count():
+    sql = "SELECT AVG(age) AS a FROM people"
+    with protect(sf.Budget(epsilon=100), unit=sf.ROW) as people:
+        few = people.preview(sql, margin={"a": 2}, assume={"n": 100})
+        many = people.preview(sql, margin={"a": 2}, assume={"n": 1_000})
+        assert few.margins["a"] <= 2
+        assert many.margins["a"] <= 2
+        assert float(few.cost.epsilon) == pytest.approx(10 * float(many.cost.epsilon), rel=0.1)
+        less = people.preview(sql, float(many.cost.epsilon) * 0.98, assume={"n": 1_000})
+        assert less.margins["a"] > 2
+        assert people.ask(sql, margin={"a": 2}, assume={"n": 1_000}).cost == many.cost
+        assert '"assumed_rows":1000' in people.ledger().entries()[-2].question.replace(" ", "")
+        with pytest.raises(InvalidParameter, match="assume must come with a margin"):
+            people.ask(sql, epsilon=1, assume={"n": 1_000})
+        with pytest.raises(InvalidParameter, match="margin must be given alone"):
+            people.preview(sql, epsilon=1, margin={"a": 2})
 
 
 def test_preview_reads_nothing_and_costs_nothing(people, monkeypatch):

@@ -8,7 +8,7 @@ from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.present_answer import PlannedQuery, present_answer
-from sfumato.answering.prices import choose_delta, choose_loss, read_margins
+from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows, read_margins, refuse_assumption
 from sfumato.answering.question_record import record_question, write_record
 from sfumato.answers.answer import Answer
 from sfumato.kernel.losses import ZCDP, PureDP
@@ -28,6 +28,7 @@ def ask(
     rho: Number | None = None,
     delta: Number | None = None,
     margin: Mapping[str, float] | None = None,
+    assume: Mapping[str, float] | None = None,
     confidence: Number = "0.95",
     analyst: str = DEFAULT_ANALYST,
     max_rows: int | None = None,
@@ -44,12 +45,17 @@ def ask(
     level = read_probability(confidence, "confidence")
     query = add_quantile_intervals(query, interval_share, level)
     margins = read_margins(query, margin, epsilon, rho)
-    loss = choose_loss(query, epsilon, rho) if margins is None else find_least_epsilon(desk, query, margins, level)
+    count = read_assumed_rows(assume)
+    if margins is None:
+        refuse_assumption(count)
+        loss: PureDP | ZCDP = choose_loss(query, epsilon, rho)
+    else:
+        loss = find_least_epsilon(desk, query, margins, level, count)
 
     def write_question() -> str:
         share = None if interval_share is None else str(interval_share)
         limits: dict[str, object] = {"max_rows": max_rows, "max_groups": max_groups, "interval_share": share}
-        limits["request"] = request
+        limits |= {"assumed_rows": count, "request": request}
         given = {name: limit for name, limit in limits.items() if limit is not None}
         return write_record("ask", record_question(bound.tree, query, margins), confidence=level, **given)
 

@@ -13,20 +13,25 @@ from sfumato.kernel.losses import PureDP
 from sfumato.planning.planner import Planned
 from sfumato.query.query import Query
 
-MARGIN_HINT = "Ask for a margin of COUNT or SUM, or find an epsilon with preview(..., assume={'n': ...})."
+MARGIN_HINT = "Then the smallest epsilon is the one for groups of so many rows."
 SMALLEST, LARGEST = 1e-9, 500.0
 BISECTIONS = 60
 
 
-def find_least_epsilon(desk: Desk, query: Query, wanted: Mapping[str, float], confidence: Fraction) -> PureDP:
-    """The smallest epsilon, to three digits, at which every named column has the wanted margin in every group."""
+def find_least_epsilon(
+    desk: Desk, query: Query, wanted: Mapping[str, float], confidence: Fraction, count: float | None = None
+) -> PureDP:
+    """The smallest epsilon, to three digits, at which every named column has the wanted margin in every group.
+
+    `count` is the assumed number of rows in each group, for margins that depend on it (AVG).
+    """
 
     def is_enough(epsilon: str) -> bool:
         try:
             parts = _plan_parts(desk, query, PureDP(epsilon), confidence)
         except InvalidParameter:
             return False
-        margins, reasons = find_shown_margins(query, parts, confidence, None)
+        margins, reasons = find_shown_margins(query, parts, confidence, count)
         for name, most in wanted.items():
             if name not in margins:
                 raise InvalidParameter(

@@ -8,8 +8,9 @@ from functools import cached_property
 from sfumato.answering.ask_together import plan_together
 from sfumato.answering.certified_plans import replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
+from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.plan_digests import certify_and_name
-from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows
+from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows, read_margins
 from sfumato.answering.receipt import compute_cost, compute_population_cost
 from sfumato.answering.shown_margins import find_shown_margins
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
@@ -146,6 +147,7 @@ def preview(
     *,
     rho: Number | None = None,
     delta: Number | None = None,
+    margin: Mapping[str, float] | None = None,
     assume: Mapping[str, float] | None = None,
     confidence: Number = "0.95",
     analyst: str = DEFAULT_ANALYST,
@@ -153,13 +155,16 @@ def preview(
     max_groups: int | None = None,
     interval_share: Number | None = None,
 ) -> Preview:
-    """Cost and margins, before spending."""
+    """Cost and margins, before spending. With `margin`, of the smallest epsilon that gives it, as `ask` takes it."""
     bound = bind_question(question, desk.dataset).query
     query = limit_contributions(bound, max_rows, max_groups, desk.dataset)
     level = read_probability(confidence, "confidence")
     query = add_quantile_intervals(query, interval_share, level)
-    loss, share = choose_loss(query, epsilon, rho), choose_delta(query, delta)
-    count = read_assumed_rows(assume)
+    count, wanted = read_assumed_rows(assume), read_margins(query, margin, epsilon, rho)
+    loss: PureDP | ZCDP = (
+        choose_loss(query, epsilon, rho) if wanted is None else find_least_epsilon(desk, query, wanted, level, count)
+    )
+    share = choose_delta(query, delta)
     admitted = desk.admit(analyst)
     if query.beside:
         asked, together = plan_together(desk, query, loss, level, share)

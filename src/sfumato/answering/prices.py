@@ -64,6 +64,13 @@ def read_assumed_rows(assume: object) -> float | None:
     return _check_size(assume["n"], "assume['n']") if assume else None
 
 
+def refuse_assumption(count: float | None) -> None:
+    """Refuse an assumed number of rows where no margin is asked for: it would change nothing."""
+    if count is not None:
+        hint = "Leave it out, or give margin= in place of epsilon. A preview states margins for it."
+        raise InvalidParameter("assume", "must come with a margin", "no margin", hint)
+
+
 def _check_name(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidParameter("margin", "must name columns by text", describe_kind(name), "For example {'n': 20}.")

@@ -46,7 +46,7 @@ from sfumato.planning.formulas import BinFormula, PairFormula, VarianceFormula
 from sfumato.planning.planner import Planned
 from sfumato.query.query import AggregateRef, KeyRef, Post, Query
 
-PRIVATE_COUNT = "The margin depends on a private count. preview(..., assume={'n': ...}) shows it for an assumed count."
+PRIVATE_COUNT = "The margin depends on a private count. Assume one: assume={'n': 500}, or --assume n=500."
 NO_NUMBER = "The column is not a number."
 IN_RANK = (
     "The error of this choice is in rank, not in value. explain() states it in rows. A quantile of a number has an "

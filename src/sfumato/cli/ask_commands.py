@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.charging import charging
 from sfumato.cli.lab_results import Html
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
@@ -26,6 +27,19 @@ Epsilon = Annotated[str | None, typer.Option(help="The epsilon to spend, such as
 Rho = Annotated[str | None, typer.Option(help="The rho to spend, under zCDP accounting.", metavar="R")]
 Delta = Annotated[
     str | None, typer.Option(help="The delta for undeclared keys. Default: a hundredth of the budget's.", metavar="D")
+]
+Margin = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A margin that you want: n=20. Sfumato takes the smallest epsilon that gives it.", metavar="COLUMN=WIDTH"
+    ),
+]
+Assume = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="The number of rows that you expect in each group, for margins that depend on it (AVG): n=500.",
+        metavar="n=COUNT",
+    ),
 ]
 Confidence = Annotated[str, typer.Option(help="The confidence level of the intervals.", metavar="P")]
 Analyst = Annotated[str, typer.Option(help="Who asks. The ledger records the name.", metavar="NAME")]
@@ -52,12 +66,8 @@ def preview(
     epsilon: Epsilon = None,
     rho: Rho = None,
     delta: Delta = None,
-    assume: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="The number of rows that you expect, for margins that depend on it: n=500.", metavar="n=COUNT"
-        ),
-    ] = None,
+    margin: Margin = None,
+    assume: Assume = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
     max_rows: MaxRows = None,
@@ -67,17 +77,16 @@ def preview(
 ) -> None:
     """Show what a question would cost and how accurate its answer would be. Free: no row is read."""
     with refusals(as_json):
-        require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho)
-        assumed = _parse_amounts("assume", assume)
-        if assumed.keys() - {"n"}:
-            raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
+        wanted = _parse_amounts("margin", margin)
+        assumed = _parse_assumed(assume)
+        require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
         from sfumato.answers.interval_terms import BIAS
         from sfumato.opening import open_folder
 
         with working("Previewing"), open_folder(context.obj) as curator:
             found = curator.preview(
-                sql, epsilon, rho=rho, delta=delta, assume=assumed, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
+                sql, epsilon, rho=rho, delta=delta, margin=wanted or None, assume=assumed, confidence=confidence,
+                analyst=analyst, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
             )  # fmt: skip
         if as_json:
             print_json(
@@ -122,13 +131,8 @@ def ask(
     epsilon: Epsilon = None,
     rho: Rho = None,
     delta: Delta = None,
-    margin: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A margin that you want: n=20. Sfumato spends the smallest epsilon that gives it.",
-            metavar="COLUMN=WIDTH",
-        ),
-    ] = None,
+    margin: Margin = None,
+    assume: Assume = None,
     confidence: Confidence = "0.95",
     analyst: Analyst = "analyst",
     max_rows: MaxRows = None,
@@ -142,29 +146,30 @@ def ask(
     """Ask a question and pay for it from the privacy budget. A stored answer is free."""
     with refusals(as_json):
         wanted = _parse_amounts("margin", margin)
+        assumed = _parse_assumed(assume)
         require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
         _require_writable("plot", plot, PLOTS)  # before anything is spent
         _require_writable("out", out, TABLES)
         from sfumato.answers.group_loss import describe_loss
-        from sfumato.opening import open_folder
 
-        with working("Asking"), open_folder(context.obj) as curator:
-            answer = curator.ask(
-                sql, epsilon, rho=rho, delta=delta, margin=wanted or None, confidence=confidence, analyst=analyst,
-                max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
-            )  # fmt: skip
-        if as_json:
-            print_json(answer.to_dict(people))
-        else:
-            print_answer(answer)
-            if people > 1:
-                say(describe_loss(answer.loss, answer.neighbours, people), "dim")
-        for path, save in ((plot, _save_plot), (out, _save_table)):
-            if path is not None:
-                with working(f"Saving {path}"):
-                    save(answer, path)
-                if not as_json:
-                    say(f"Saved {path}.")
+        with charging(context.obj, as_json) as curator:
+            with working("Asking"):
+                answer = curator.ask(
+                    sql, epsilon, rho=rho, delta=delta, margin=wanted or None, assume=assumed, confidence=confidence,
+                    analyst=analyst, max_rows=max_rows, max_groups=max_groups, interval_share=interval_share,
+                )  # fmt: skip
+            if as_json:
+                print_json(answer.to_dict(people))
+            else:
+                print_answer(answer)
+                if people > 1:
+                    say(describe_loss(answer.loss, answer.neighbours, people), "dim")
+            for path, save in ((plot, _save_plot), (out, _save_table)):
+                if path is not None:
+                    with working(f"Saving {path}"):
+                        save(answer, path)
+                    if not as_json:
+                        say(f"Saved {path}.")
 
 
 def explain(
@@ -243,6 +248,14 @@ def _parse_amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]
         if not name or not 0 < amounts[name] < float("inf"):
             raise Usage(f"--{option} takes a name and a number above zero.", f"For example --{option} n=20.")
     return amounts
+
+
+def _parse_assumed(pairs: Sequence[str] | None) -> dict[str, float] | None:
+    """Parse --assume n=500; None if it is not given."""
+    assumed = _parse_amounts("assume", pairs)
+    if assumed.keys() - {"n"}:
+        raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
+    return assumed or None
 
 
 def _require_writable(option: str, path: Path | None, endings: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
+from sfumato.cli.charging import charging
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, print_answer, print_json, say, working
 
@@ -24,14 +25,13 @@ def upgrade(
     """Improve an answer: pay only the difference to this total epsilon. The releases are combined."""
     with refusals(as_json):
         require_one_price(epsilon=epsilon, rho=rho)
-        from sfumato.opening import open_folder
-
-        with working("Asking"), open_folder(context.obj) as curator:
-            answer = curator.upgrade(sql, epsilon, rho=rho, confidence=confidence, analyst=analyst)
-        if as_json:
-            print_json(answer.to_dict())
-        else:
-            print_answer(answer)
+        with charging(context.obj, as_json) as curator:
+            with working("Asking"):
+                answer = curator.upgrade(sql, epsilon, rho=rho, confidence=confidence, analyst=analyst)
+            if as_json:
+                print_json(answer.to_dict())
+            else:
+                print_answer(answer)
 
 
 def diagnose(
@@ -43,10 +43,8 @@ def diagnose(
     as_json: AsJson = False,
 ) -> None:
     """Estimate, with noise, which share of rows is dropped or clamped, and which share of people is over a bound."""
-    with refusals(as_json):
-        from sfumato.opening import open_folder
-
-        with working("Counting"), open_folder(context.obj) as curator:
+    with refusals(as_json), charging(context.obj, as_json) as curator:
+        with working("Counting"):
             found = curator.diagnose(sql, epsilon, analyst=analyst)
         if as_json:
             shares = {"filtered": found.filtered, "at_bounds": found.at_bounds, "people_bounded": found.people_bounded}
@@ -68,10 +66,8 @@ def bounds(
     as_json: AsJson = False,
 ) -> None:
     """Buy bounds for a column: powers of two that contain most values. The owner then declares them."""
-    with refusals(as_json):
-        from sfumato.opening import open_folder
-
-        with working("Choosing"), open_folder(context.obj) as curator:
+    with refusals(as_json), charging(context.obj, as_json) as curator:
+        with working("Choosing"):
             found = curator.find_bounds(column, epsilon, table=table, analyst=analyst)
         if as_json:
             print_json(
@@ -99,7 +95,6 @@ def cap(
         from sfumato.answering.find_cap import CANDIDATES, preview_cap
         from sfumato.catalog.catalog_file import is_automatic, load_catalog
         from sfumato.catalog.table_edit import edit_max_rows
-        from sfumato.opening import open_folder
 
         folder = Path(context.obj)
         if declare and table is None:
@@ -115,19 +110,22 @@ def cap(
             return
         if declare and table is not None and is_automatic(folder, table):
             _declare_rows(folder, table, CANDIDATES[-1])  # a bound that bounds nobody, until one is chosen
-        with working("Choosing"), open_folder(folder) as curator:
-            found = curator.find_cap(table, epsilon, analyst=analyst)
+        with charging(folder, as_json) as curator:
+            with working("Choosing"):
+                found = curator.find_cap(table, epsilon, analyst=analyst)
+            if as_json:
+                bound = {"table": found.table, "max_rows_per_unit": found.max_rows_per_unit}
+                print_json({**bound, "people_above": found.people_above, "cost": found.cost.as_text()})
+            else:
+                say(str(found))
         if declare:
             _declare_rows(folder, found.table, found.max_rows_per_unit)
-        if as_json:
-            bound = {"table": found.table, "max_rows_per_unit": found.max_rows_per_unit}
-            print_json({**bound, "people_above": found.people_above, "cost": found.cost.as_text()})
-            return
-        say(str(found))
-        if declare:
-            say("It is declared in catalog.toml, and the table is loaded again.", "dim")
-        else:
-            say("Nothing was declared: write it into catalog.toml, then run `sfumato prepare`.", "dim")
+        if not as_json:
+            done = "It is declared in catalog.toml, and the table is loaded again."
+            say(
+                done if declare else "Nothing was declared: write it into catalog.toml, then run `sfumato prepare`.",
+                "dim",
+            )
 
 
 def _declare_rows(folder: Path, table: str, most: int) -> None:

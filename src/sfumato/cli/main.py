@@ -26,12 +26,14 @@ from sfumato.cli import (
     serve_commands,
     survey_commands,
 )
+from sfumato.cli.program import FOLDER, Program
 
 PLAIN = {  # for terminals that have only ASCII: what stands for a letter, and for the blocks of a drawing
     "ε": "e", "δ": "d", "β": "b", "Δ": "D", "±": "+", "√": "sqrt ", "█": "#", "═": "=", "●": "o", "·": ".",
 }  # fmt: skip
 
 app = typer.Typer(
+    cls=Program,
     help="Answers that are clear about the crowd and say provably little about any one person.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -70,7 +72,8 @@ def _show_version(wanted: bool) -> None:
 def main(
     context: typer.Context,
     folder: Annotated[
-        Path, typer.Option("-C", help="The dataset's folder, with its catalog.toml.", metavar="DIR")
+        Path,
+        typer.Option(FOLDER, help="The dataset's folder, with its catalog.toml. It may stand anywhere.", metavar="DIR"),
     ] = Path(),
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")

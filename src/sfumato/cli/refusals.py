@@ -22,6 +22,7 @@ from sfumato.errors import (
 )
 
 OTHER, USAGE, BUDGET, REFUSED = 1, 2, 3, 4
+INTERRUPTED = 130  # as shells count it: 128 and the number of the signal
 
 
 class Usage(SfumatoError):
