@@ -51,6 +51,11 @@ class Share:
         """The epsilon of a question that has its own."""
         return self.loss.epsilon if isinstance(self.loss, PureDP) else None
 
+    @property
+    def rho(self) -> Decimal | None:
+        """The rho of a question that has its own."""
+        return self.loss.rho if isinstance(self.loss, ZCDP) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:

@@ -47,6 +47,23 @@ def edit_max_rows(folder: Path, table: str, most: int) -> tuple[bytes, Dataset]:
     return after, wanted
 
 
+def replace_section(text: bytes, table: str, section: str) -> bytes:
+    """The catalog's text with another section of a table in the place of its old one.
+
+    Comments above the next section belong to that one. If the section is not found, the text is as it was.
+    """
+    lines = re.split(r"(?<=\n)", text.decode("utf-8-sig"))
+    head = next((number for number, line in enumerate(lines) if _find_table_name(line) == table), None)
+    if head is None:
+        return text
+    heads = (number for number in range(head + 1, len(lines)) if lines[number].lstrip().startswith("["))
+    last = next((number for number in heads if _find_table_name(lines[number]) != table), len(lines))
+    while last < len(lines) and lines[last - 1].strip()[:1] in ("", "#"):
+        last -= 1
+    after = ["\n", *lines[last:]] if last < len(lines) and lines[last].strip() else lines[last:]
+    return "".join([*lines[:head], f"{section.strip()}\n", *after]).encode()
+
+
 def _edit_keys(text: str, table: str, keys: Mapping[str, str | bool | int]) -> str:
     lines = re.split(r"(?<=\n)", text)
     head = next((number for number, line in enumerate(lines) if _find_table_name(line) == table), None)

@@ -77,7 +77,7 @@ def preview(
 ) -> None:
     """Show what a question would cost and how accurate its answer would be. Free: no row is read."""
     with refusals(as_json):
-        wanted = _parse_amounts("margin", margin)
+        wanted = parse_amounts("margin", margin)
         assumed = _parse_assumed(assume)
         require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
         from sfumato.answers.interval_terms import BIAS
@@ -145,7 +145,7 @@ def ask(
 ) -> None:
     """Ask a question and pay for it from the privacy budget. A stored answer is free."""
     with refusals(as_json):
-        wanted = _parse_amounts("margin", margin)
+        wanted = parse_amounts("margin", margin)
         assumed = _parse_assumed(assume)
         require_one_price(epsilon=epsilon or _states_epsilon(sql), rho=rho, margin=margin)
         _require_writable("plot", plot, PLOTS)  # before anything is spent
@@ -236,23 +236,23 @@ def require_one_price(**given: object) -> None:
         )
 
 
-def _parse_amounts(option: str, pairs: Sequence[str] | None) -> dict[str, float]:
-    """Parse repeated options of the form name=number."""
+def parse_amounts(option: str, pairs: Sequence[str] | None, *, nameless: bool = False) -> dict[str, float]:
+    """Parse repeated options of the form name=number. `nameless`: the name may be empty."""
     amounts: dict[str, float] = {}
     for pair in pairs or ():
         name, _, number = pair.rpartition("=")
         try:
             amounts[name] = float(number)
         except ValueError:
-            name = ""
-        if not name or not 0 < amounts[name] < float("inf"):
+            amounts[name] = 0
+        if not (name or nameless) or not 0 < amounts[name] < float("inf"):
             raise Usage(f"--{option} takes a name and a number above zero.", f"For example --{option} n=20.")
     return amounts
 
 
 def _parse_assumed(pairs: Sequence[str] | None) -> dict[str, float] | None:
     """Parse --assume n=500; None if it is not given."""
-    assumed = _parse_amounts("assume", pairs)
+    assumed = parse_amounts("assume", pairs)
     if assumed.keys() - {"n"}:
         raise Usage("--assume takes n, the number of rows.", "For example --assume n=500.")
     return assumed or None

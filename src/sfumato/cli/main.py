@@ -23,6 +23,7 @@ from sfumato.cli import (
     ledger_files,
     owner,
     pinning,
+    plan_command,
     serve_commands,
     survey_commands,
 )
@@ -108,6 +109,7 @@ app.add_typer(account_commands.grants, name="grant", rich_help_panel="Serve many
 app.command(rich_help_panel="Ask")(ask_commands.preview)
 app.command(rich_help_panel="Ask")(ask_commands.ask)
 app.command(rich_help_panel="Ask")(ask_commands.explain)
+app.command(rich_help_panel="Ask")(plan_command.plan)
 app.command(rich_help_panel="Ask")(improve.upgrade)
 app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)

@@ -135,13 +135,27 @@ def add(
     ],
     *,
     unit: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="Privacy unit: the column that identifies a person, ROW (each row is one person), or COUNTS(COL) "
             "(each unit of COL is one person).",
             metavar="COL|ROW|COUNTS(COL)",
         ),
-    ],
+    ] = None,
+    public: Annotated[
+        bool,
+        typer.Option(
+            "--public",
+            help="The table is about nobody: its rows may be shown as they are. Its columns are read from the file.",
+        ),
+    ] = False,
+    replace: Annotated[
+        bool,
+        typer.Option(
+            "--replace",
+            help="Declare a table of this name anew, and load it. What was spent on it stays spent.",
+        ),
+    ] = False,
     column: Annotated[
         list[str] | None,
         typer.Option(help="A declared column: age:integer:0:120, city:category:Rome,Oslo.", metavar="NAME:TYPE[:...]"),
@@ -192,17 +206,26 @@ def add(
         from sfumato.catalog.columns import Id
         from sfumato.catalog.counts_unit import read_unit, split_unit
         from sfumato.catalog.dataset import Dataset, Table
-        from sfumato.catalog.names import find_name
+        from sfumato.catalog.names import build_unknown_name, find_name
         from sfumato.catalog.text_format import TextFormat
         from sfumato.engines.backend import choose_backend, use_sources_of
         from sfumato.ingest.load_report import Loading, write_count
         from sfumato.ingest.source_columns import list_source_columns
+        from sfumato.kernel.neighbours import ROW
 
         folder = Path(context.obj)
-        row_unit, count_column = split_unit(read_unit(unit))
+        _check_unit(unit, public, column or [])
+        row_unit, count_column = (ROW, None) if unit is None else split_unit(read_unit(unit))
         before = load_catalog(folder)
-        if find_name(name, before.tables):
-            raise build_catalog_error(f"There is a table {name} already.", f"Choose another name, or edit {CATALOG}.")
+        old = find_name(name, before.tables)
+        if old is not None and not replace:
+            hint = "Choose another name; or declare it anew with --replace."
+            raise build_catalog_error(f"There is a table {old} already.", hint)
+        if old is None and replace:
+            raise build_unknown_name("table", name, before.tables, f" in {CATALOG}")
+        if old is not None and public and not before.tables[old].public:
+            hint = f"If it is about nobody, remove it from {CATALOG} first."
+            raise build_catalog_error(f"{old} is private, and --replace does not make it public.", hint)
         reading = TextFormat(
             **drop_missing(
                 encoding=encoding,
@@ -214,27 +237,32 @@ def add(
             )
         )
         written = _write_relative(folder, source)
-        with use_sources_of(choose_backend(before.engine)):
-            columns = _gather_columns(
-                partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
-                not_null or [],
-            )  # fmt: skip
+        columns: dict[str, ColumnDeclaration] = {}
+        if unit is not None:
+            with use_sources_of(choose_backend(before.engine)):
+                columns = _gather_columns(
+                    partial(list_source_columns, name, written, folder, reading), count_column or unit, column or [],
+                    not_null or [],
+                )  # fmt: skip
         if isinstance(row_unit, str) and find_name(row_unit, columns) is None:
             columns = {row_unit: Id(), **columns}
         table = Table(
-            name, written, row_unit, columns, max_rows, max_groups, rows, people=people, reading=reading,
-            count_column=count_column, unique=tuple(tuple(key.split("+")) for key in unique or ()),
+            old or name, written, row_unit, columns, max_rows, max_groups, rows, people=people, reading=reading,
+            count_column=count_column, unique=tuple(tuple(key.split("+")) for key in unique or ()), public=public,
         )  # fmt: skip
         parts = {part.name: getattr(before, part.name) for part in fields(Dataset)}
-        after = Dataset(**parts | {"tables": [*before.tables.values(), table]})
+        after = Dataset(**parts | {"tables": list({**before.tables, table.name: table}.values())})
         alone = _write_text(Dataset(**parts | {"tables": [table], "analysts": {}, "views": {}}))
         lines = alone[alone.index("\n[tables.") :]
-        report = _append(folder, lines, after, table.name, Loading(strict, quiet=as_json))
+        report = _declare(folder, lines, after, table.name, Loading(strict, quiet=as_json), replace)
         if as_json:
             print_json({**write_table_json(table), "load_report": report.as_json()})
             return
-        counted = write_count(len(columns), "column")
-        say(f"Added {name}: {counted}. {describe_unit(table)} The data is pinned as it is now.")
+        counted = "" if public else f"{write_count(len(columns), 'column')}. "
+        done = "Replaced" if replace else "Added"
+        say(f"{done} {table.name}: {counted}{describe_unit(table)} The data is pinned as it is now.")
+        if replace:
+            say("Stored answers about it are no longer reused; the budget that was spent stays spent.", "dim")
         show_report(report, {loaded.table: write_reload_command(folder, loaded.table) for loaded in report})
 
 
@@ -284,26 +312,48 @@ def _write_relative(folder: Path, source: str) -> str:
     return seen if table is None else f"{seen}::{table}"
 
 
-def _append(folder: Path, lines: str, wanted: "Dataset", newest: str, loading: "Loading") -> "LoadReport":
-    """Pin the new table, then declare it. The rest of catalog.toml is unchanged. A crash leaves both or neither."""
+def _check_unit(unit: str | None, public: bool, columns: Sequence[str]) -> None:
+    """Refuse a table that says nothing, or two things, about whose rows it holds."""
+    if unit is None and not public:
+        hint = "Give --unit COL (the id of a person), --unit ROW (each row is one person), or --public (about nobody)."
+        raise Usage("Whose rows are these?", hint)
+    if unit is not None and public:
+        raise Usage("--unit and --public exclude each other.", "A public table is about nobody. Leave one of them out.")
+    if public and columns:
+        raise Usage("--public reads its columns from the file.", "Leave --column out.")
+
+
+def _declare(  # noqa: PLR0917 - one caller
+    folder: Path, lines: str, wanted: "Dataset", name: str, loading: "Loading", again: bool
+) -> "LoadReport":
+    """Pin a table, then declare it: at the end, or in its place. The rest of catalog.toml is unchanged.
+
+    A crash leaves both or neither of a new table.
+    """
     from sfumato.catalog.catalog_errors import build_catalog_error
     from sfumato.catalog.catalog_file import load_catalog
+    from sfumato.catalog.table_edit import replace_section
     from sfumato.engines.backend import choose_backend
     from sfumato.private_files import make_private_folder
 
     path = folder / CATALOG
     pinned = find_snapshot_path(folder, wanted)
     make_private_folder(pinned.parent)
+    before = path.read_bytes()
+    text = replace_section(before, name, lines) if again else before.rstrip(b"\r\n") + f"\n{lines}".encode()
     with tempfile.TemporaryDirectory(dir=pinned.parent, prefix="new-") as scratch:
         with (Path(scratch) / CATALOG).open("wb") as file:
-            file.write(path.read_bytes().rstrip(b"\r\n") + f"\n{lines}".encode())
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if load_catalog(Path(scratch)) != wanted:
-            raise build_catalog_error(
-                f"The table does not fit at the end of {CATALOG}.", f"Write it there yourself:\n{lines}"
-            )
-        report = choose_backend(wanted.engine).add(pinned, wanted.tables, newest, folder, loading)
+            place = f"the place of tables.{name} was not found" if again else "the table does not fit at the end"
+            raise build_catalog_error(f"{CATALOG}: {place}.", f"Write it there yourself:\n{lines}")
+        backend = choose_backend(wanted.engine)
+        if again:
+            report = backend.prepare(pinned, wanted.tables, folder, only=name, loading=loading).report
+        else:
+            report = backend.add(pinned, wanted.tables, name, folder, loading)
         shutil.copymode(path, Path(scratch) / CATALOG)
         os.replace(Path(scratch) / CATALOG, path)
         return report

@@ -60,7 +60,10 @@ def check(context: typer.Context, as_json: AsJson = False) -> None:
                 [column["name"], column["type"], describe_bounds(column), "yes" if column["nullable"] else "no"]
                 for column in described
             ]
-            print_table(["column", "type", "bounds or values", "nullable"], rows)
+            if rows:
+                print_table(["column", "type", "bounds or values", "nullable"], rows)
+            else:
+                say("Its columns are read from its source.")
             state = states.get(table.name)
             text, style = _state(state)
             say(text, style)
