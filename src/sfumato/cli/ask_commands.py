@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.charging import charging
 from sfumato.cli.lab_results import Html
 from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.reported_charges import charging
 from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
 from sfumato.errors import SfumatoError
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, Sql, require_one_price
-from sfumato.cli.charging import charging
 from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.reported_charges import charging
 from sfumato.cli.show import AsJson, print_answer, print_json, say, working
 
 

@@ -7,8 +7,8 @@ import typer
 
 from sfumato.answering.entry_words import describe_amounts, write_loss_as_json
 from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, parse_amounts, require_one_price
-from sfumato.cli.charging import charging
 from sfumato.cli.refusals import Usage, refusals
+from sfumato.cli.reported_charges import charging
 from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
 
 if TYPE_CHECKING:

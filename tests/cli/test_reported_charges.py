@@ -8,7 +8,7 @@ import sys
 import pytest
 from clinic import COUNT, json_of
 
-from sfumato.cli import ask_commands, charging
+from sfumato.cli import ask_commands, reported_charges
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.kernel import release
 
@@ -125,7 +125,7 @@ def test_a_pipe_that_closes_in_a_free_command_is_quiet(clinic):
 
 def test_charges_of_others_before_the_command_are_not_listed(clinic):
     assert clinic(*ASK).exit_code == 0
-    with charging.charging(clinic.folder, False) as curator:
+    with reported_charges.charging(clinic.folder, False) as curator:
         ledger = curator.ledger()
-        assert charging.describe_charges(ledger, ledger.head()[0]) == "Nothing was spent."
-        assert "Entry" in charging.describe_charges(ledger, 0)
+        assert reported_charges.describe_charges(ledger, ledger.head()[0]) == "Nothing was spent."
+        assert "Entry" in reported_charges.describe_charges(ledger, 0)
