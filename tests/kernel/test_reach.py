@@ -12,6 +12,7 @@ from sfumato.kernel.row_sources import (
     Capped,
     Derived,
     Join,
+    PerKey,
     PerUnit,
     PublicScan,
     Scan,
@@ -258,6 +259,25 @@ def test_unique_keys_through_a_source():
     assert list_unique(Join(ORDERS, LINES, False, ())) == ()
     assert list_unique(Join(ORDERS, ORDERS, False, ((IDS[1], IDS[1]),), meets_one=True)) == (ids, pairs)
     assert list_unique(Union((ORDERS, ORDERS))) == ()
+
+
+@pytest.mark.parametrize("kind", ColumnType)
+def test_one_row_for_each_key_is_unique_unless_equality_is_not_identity(kind):
+    """0.0 and -0.0 are equal, and may be two groups; a computed key may be such a number too."""
+    held = Column("l.x", kind)
+    grouped = PerKey(LINES, (), (), (("k", held), ("d", DAYS[0])), 3)
+    assert list_unique(grouped) == (() if kind is ColumnType.REAL else (frozenset(["k", "d"]),))
+    assert list_unique(PerKey(LINES, (), (), (("k", Call("neg", (held,))),), 3)) == ()
+
+
+def test_a_join_with_one_row_for_each_key_reaches_as_far_as_its_left_side():
+    ids = Column("l.id", ColumnType.ID)
+    grouped = PerKey(LINES, (), (), (("k", ids),), 3)
+    on = ((IDS[1], Column("k", ColumnType.ID)),)
+    assert derive_extent(Join(ORDERS, grouped, True, on, meets_one=True)).reach == 40
+    assert derive_extent(Join(ORDERS, grouped, True, on)).reach == 120
+    with pytest.raises(KernelFault, match="meets one row"):  # one of two keys is compared
+        derive_extent(Join(ORDERS, PerKey(LINES, (), (), (("k", ids), ("d", DAYS[0])), 3), True, on, meets_one=True))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,14 @@ QUESTIONS = {  # and the most rows of one person that count
     f"SELECT COUNT(*) AS n FROM orders o JOIN lines l {BOTH} JOIN lines m ON m.cid = l.cid AND m.oid = l.oid "
     "AND m.item = l.item": 3,
     f"SELECT MEDIAN(l.price) AS m FROM orders o JOIN lines l {BOTH}": 3,
+    # one row for each person and order: an order meets one
+    "SELECT COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.cid = o.cid AND l.oid = o.oid)": 4,
+    "SELECT o.way, COUNT(*) AS n, SUM(o.fee) AS s FROM orders o WHERE NOT EXISTS (SELECT 1 FROM lines l "
+    "WHERE l.cid = o.cid AND l.oid = o.oid AND l.price > 2) GROUP BY o.way": 4,
+    "SELECT SUM(m.n) AS s FROM orders o JOIN (SELECT cid, oid, COUNT(*) AS n FROM lines GROUP BY cid, oid) m "
+    "ON m.cid = o.cid AND m.oid = o.oid": 4,
+    "SELECT COUNT(*) AS n FROM lines l WHERE (SELECT COUNT(*) FROM lines k WHERE k.cid = l.cid AND k.item = l.item) > 1"
+    "": 3,
 }  # fmt: skip
 NUMBERS = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 5.0, 50.0, -3.25, float("nan")]))
 order = st.fixed_dictionaries(

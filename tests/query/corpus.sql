@@ -694,6 +694,14 @@ SELECT city, COUNT(*) AS n FROM patients p WHERE EXISTS (SELECT 1 FROM visits v 
 
 SELECT COUNT(*) FROM patients p WHERE (SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id) >= 2
 
+SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.site = v.site AND w.cost > 200)
+
+SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM visits w WHERE w.site = v.site AND v.patient_id = w.patient_id AND w.cost > 200)
+
+SELECT site, COUNT(*) AS n FROM visits v WHERE (SELECT COUNT(*) FROM visits w WHERE w.patient_id = v.patient_id AND w.site = v.site) > 1 GROUP BY site ORDER BY site
+
+SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.patient_id = v.patient_id AND w.visit_id = v.visit_id AND w.cost > 100)
+
 SELECT COUNT(*) FROM visits WHERE cost > (SELECT MAX(beds) FROM sites)
 
 SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.patient_id = p.patient_id)) AS a FROM patients p

@@ -16,7 +16,7 @@ from math import lcm
 from typing import assert_never
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.expressions import Column, Expression, find_kinds
+from sfumato.kernel.expressions import Column, ColumnType, Expression, find_kinds
 
 MOST_REACH = 1 << 40
 BITS_OF_ROWS = 31  # of one unit in one table
@@ -230,7 +230,7 @@ def _meet_one(join: Join, left: Extent, found: Extent) -> Extent:
 def list_unique(source: Source) -> tuple[frozenset[str], ...]:
     """Sets of columns of which no two rows of one unit share the values, where none of these is NULL.
 
-    Claim: K-78. It follows from the keys that the scans declare.
+    Claim: K-78. It follows from the keys that the scans declare, and from one row for each unit and key (K-65).
     Requires: the pinned tables were declared with these keys (engine).
     Checked by: tests/kernel/test_reach.py::test_unique_keys_through_a_source
     """
@@ -244,6 +244,8 @@ def list_unique(source: Source) -> tuple[frozenset[str], ...]:
             return list_unique(left)
         case Capped(inner):
             return list_unique(inner)
+        case PerKey(keys=keys) if all(isinstance(key, Column) and key.type is not ColumnType.REAL for _, key in keys):
+            return (frozenset(name for name, _ in keys),)
         case _:
             return ()
 

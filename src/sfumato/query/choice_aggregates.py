@@ -71,7 +71,9 @@ def _bind_number(
         value = functions.convert_truth(value)
     if value.type not in ("number", "date", "datetime"):
         what = f"{_show_function(node)} needs a number or a date, but this is a {value.type}[at]"
-        raise build_syntax_refusal(node, what, "Use MODE(x) for the most frequent value.")
+        raise build_syntax_refusal(
+            node, what, "MODE(x) is the most frequent value: another question, which can be answered."
+        )
     if value.lower is None or value.upper is None:
         message = f"{_show_function(node)} needs a value with bounds, and this has none{locate(node)}."
         raise MissingBounds("bounds", message, BOUNDS)

@@ -78,6 +78,20 @@ def check_comparison(node: exp.Expr, function: str, one: Typed, two: Typed) -> N
         )
 
 
+def check_between(node: exp.Expr, low: Typed, high: Typed) -> None:
+    """Add a caution if the bounds of BETWEEN are in the wrong order: no value is between them."""
+    if not (isinstance(low.expression, Literal) and isinstance(high.expression, Literal) and _has_room()):
+        return
+    first, last = low.expression.value, high.expression.value
+    if low.lower is not None and high.lower is not None:
+        swapped = low.lower > high.lower
+    else:
+        swapped = isinstance(first, str) and isinstance(last, str) and first > last
+    if swapped:
+        shown = f"BETWEEN {_show(first)} AND {_show(last)}{locate(node)}"
+        add_caution(f"{shown} is true for no row: the first value is the larger one. Write the smaller one first.")
+
+
 def check_pattern(node: exp.Expr, one: Typed, pattern: str) -> None:
     """Add a caution if LIKE has a pattern that no declared value matches."""
     values = [value for value in one.values or () if isinstance(value, str)]

@@ -70,12 +70,12 @@ class FromBinder:
         return first.filter(filters) if filters else first
 
     def groups_by_person(self, tree: exp.Select, ctes: CTEs) -> bool:
-        """Does a SELECT group by the person's id? Then it has rows of people, and no result."""
+        """Does a SELECT group by the person's id, or a link to it? Then it has rows of people, and no result."""
         group = tree.args.get("group")
         if group is None:
             return False
         scope = self.bind_rows(tree, ctes).scope
-        return any(scope.is_person(key) for key in list_group_keys(tree) if _is_known(scope, key))
+        return any(scope.leads_to_person(key) for key in list_group_keys(tree) if _is_known(scope, key))
 
     def _make_prefix(self) -> str:
         self._prefixes += 1
@@ -165,7 +165,7 @@ class FromBinder:
         group = node.args.get("group")
         if group is not None and (group.args.get("rollup") or group.args.get("cube")):
             raise build_syntax_refusal(group, "ROLLUP and CUBE are for results[at]", "Group by the person's id alone.")
-        if not derive_extent(inner.source).private or not any(item.person for item in inner.items):
+        if not derive_extent(inner.source).private or not any(item.person or item.has_link for item in inner.items):
             what = "A subquery can group only by the person's id, and these rows[at] have no person's id"
             raise build_syntax_refusal(node, what, "Use GROUP BY in the outer SELECT.")
         tables = [self.dataset.table(name) for name in outline_source(inner.source).tables]

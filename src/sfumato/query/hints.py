@@ -9,7 +9,8 @@ MANY_VALUES = (
     "It would show the values of people. SELECT x, COUNT(*) ... GROUP BY x counts each value: another question, which "
     "can be answered."
 )
-MOMENTS = "Ask for COUNT(*), SUM(x), SUM(x * x) and SUM(x * x * x), and compute it from them in Python: that is free."
+THIRD_MOMENT = "Ask for COUNT(*), SUM(x), SUM(x * x) and SUM(x * x * x)."
+FOURTH_MOMENT = "Ask for COUNT(*), SUM(x), SUM(x * x), SUM(x * x * x) and SUM(x * x * x * x)."
 A_DAY = "A question means the same whenever it is asked: write the day itself, as DATE '2026-01-31'."
 FORMAT_KEYS = (
     "Group by DATE_TRUNC('month', day), and write STRFTIME(DATE_TRUNC('month', day), '%Y-%m') after SELECT: it is free."
@@ -22,6 +23,30 @@ NO_REGULAR_EXPRESSIONS = (
 REGULAR_EXPRESSIONS = (
     "REGEXP_REPLACE", "REGEXP_EXTRACT",
 )  # fmt: skip
+LIKE_PATTERNS = "Write LIKE, ILIKE, STARTS_WITH, ENDS_WITH or CONTAINS, if one of them means the same."
+TRIGONOMETRY = (
+    "SIN", "COS", "TAN", "COT", "ASIN", "ACOS", "ATAN", "ATAN2", "SINH", "COSH", "TANH", "RADIANS", "DEGREES", "CBRT",
+    "GAMMA", "ERF", "FACTORIAL",
+)  # fmt: skip
+LAST_DIGIT = (
+    "Engines differ in its last digit, so it is not computed for each row. Store it as a column of the table, or ask "
+    "by bins of x, and compute it from these in Python."
+)
+TEXT_CHANGES = ("INITCAP", "REVERSE", "SOUNDEX", "LEVENSHTEIN", "TRANSLATE", "UNACCENT", "ASCII", "CHR", "REPEAT")
+CHANGE_KEYS = f"Group by the text itself. {IN_PYTHON}"
+HASHES = ("MD5", "SHA1", "SHA2", "SHA256", "SHA512", "HASH", "FARM_FINGERPRINT")
+FILE_READERS = ("READ_CSV", "READ_CSV_AUTO", "READ_PARQUET", "READ_JSON", "READ_TEXT", "GLOB", "EXTERNAL_QUERY")
+PARTS_OF_TEXT = "SUBSTR(x, 1, 3) and LEFT(x, 3) take letters by their place; LIKE 'a %' compares the first word."
+ALL_PEOPLE = "One row could change it altogether. COUNT_IF(MOD(x, 2) = 1) counts the rows whose lowest bit is set."
+BITS = "MOD(x, 2) is the lowest bit of a whole number. Other bits: MOD(FLOOR(x / 2), 2), and so on."
+NOT_A_NUMBER = "NaN is read as NULL: write x IS NULL."
+BINS = "HISTOGRAM(x, 20) counts the rows in 20 bins of equal width."
+NO_CHANGES = "Questions only read: nobody can change the data through Sfumato. Begin with SELECT COUNT(*) FROM a table."
+CHANGES = ("DELETE", "UPDATE", "INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "MERGE", "COPY", "REPLACE")
+DESCRIBING = ("DESCRIBE", "SHOW", "PRAGMA", "SUMMARIZE")
+TABLES = "`sfumato check` lists the tables and their columns. Begin with SELECT COUNT(*) FROM a table."
+FIRST_WORD_HINTS = {**dict.fromkeys(CHANGES, NO_CHANGES), **dict.fromkeys(DESCRIBING, TABLES)}
+COUNT_INSTEAD = "COUNT(*) with WHERE counts the rows that have a value: another question, which can be answered."
 NOT_DATA = "A random number is no question about the data."
 A_PARAMETER = "Write the value itself."
 WORD_HINTS = {
@@ -36,6 +61,9 @@ WORD_HINTS = {
     "UNNEST": "Columns have no lists.",
     "REGEXP_LIKE": NO_REGULAR_EXPRESSIONS,
     "REGEXP_FULL_MATCH": NO_REGULAR_EXPRESSIONS,
+    "SIMILAR TO": LIKE_PATTERNS,
+    **dict.fromkeys(("~", "RLIKE"), f"Write REGEXP_MATCHES(x, 'pattern'). {NO_REGULAR_EXPRESSIONS}"),
+    **dict.fromkeys(("&", "|", "^", "<<", ">>"), BITS),
     ";": "Ask one question at a time.",
     "?": A_PARAMETER,
     "$": A_PARAMETER,
@@ -49,15 +77,25 @@ FUNCTION_HINTS = {
     "STRING_AGG": MANY_VALUES, "LISTAGG": MANY_VALUES, "GROUP_CONCAT": MANY_VALUES, "ARRAY_AGG": MANY_VALUES,
     "LIST": MANY_VALUES, "FIRST": ONE_VALUE, "LAST": ONE_VALUE, "ARG_MAX": ONE_VALUE, "ARG_MIN": ONE_VALUE,
     "MAX_BY": ONE_VALUE, "MIN_BY": ONE_VALUE,
-    "KURTOSIS": MOMENTS, "SKEWNESS": MOMENTS,
+    "SKEWNESS": f"{THIRD_MOMENT} {IN_PYTHON}", "KURTOSIS": f"{FOURTH_MOMENT} {IN_PYTHON}",
+    **dict.fromkeys(TRIGONOMETRY, LAST_DIGIT), **dict.fromkeys(TEXT_CHANGES, CHANGE_KEYS),
+    **dict.fromkeys(HASHES, "A hash of a text is as private as the text: group by the text itself."),
+    **dict.fromkeys(FILE_READERS, "A question reads the tables of the dataset. `sfumato add` declares another one."),
+    "SPLIT_PART": PARTS_OF_TEXT, "SUBSTRING_INDEX": PARTS_OF_TEXT, "STRING_SPLIT": PARTS_OF_TEXT,
+    "BIT_AND": ALL_PEOPLE, "BIT_OR": ALL_PEOPLE, "BIT_XOR": ALL_PEOPLE, "BITOR": BITS, "BITXOR": BITS, "BITAND": BITS,
+    "ISNAN": NOT_A_NUMBER, "IS_NAN": NOT_A_NUMBER,
+    "WEEKDAY": "Write DAYOFWEEK(day), where Sunday is 0, or ISODOW(day), where Monday is 1. MySQL's WEEKDAY counts "
+    "from Monday = 0: ISODOW(day) - 1.",
+    "ALL": "Compare with a number that was released before, or with the largest value of the same person.",
+    "SOME": "Compare with a number that was released before, or write EXISTS over rows of the same person.",
+    "MAD": "MEDIAN(ABS(x - 40)) is the deviation from a median of 40 that was released before.",
+    "HISTOGRAM_BIN": BINS, "NUMERIC_HISTOGRAM": BINS,
     "ENTROPY": f"Ask SELECT x, COUNT(*) ... GROUP BY x. {IN_PYTHON}",
     "BOOL_AND": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
     "BOOL_OR": "COUNT_IF(c) is above 0 if some row meets c. It is noisy, so one row does not show.",
     "EVERY": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
     "LOGICAL_OR": "COUNT_IF(c) is above 0 if some row meets c. It is noisy, so one row does not show.",
     "LOGICAL_AND": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
-    "INITCAP": f"Group by the text itself. {IN_PYTHON}",
-    "BITAND": "MOD(x, 2) is the lowest bit of a whole number. Other bits: MOD(FLOOR(x / 2), 2), and so on.",
     "EXCLUDE": "Rows of private data are never shown. Select COUNT(*) or another aggregate: another question.",
     "NOW": A_DAY, "GETDATE": A_DAY, "TODAY": A_DAY,
     "TIME_BUCKET": "Group by DATE_TRUNC('week', day) or FLOOR((day - DATE '2026-01-01') / 7).",

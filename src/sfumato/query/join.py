@@ -82,7 +82,11 @@ class JoinBinder:
         if not using and on is None:
             left_over = [condition for condition in conditions if not self._reads_where(condition.unnest())]
             if len(left_over) == len(conditions):
-                what = "This join[at] has no condition, so it would combine rows of different people"
+                both = derive_extent(self.left.source).private and derive_extent(self.right.source).private
+                effect = (
+                    "combine rows of different people" if both else "repeat each row for every row of a public table"
+                )
+                what = f"This join[at] has no condition, so it would {effect}"
                 raise build_syntax_refusal(self.node, what, NO_CONDITION)
             return left_over
         for condition in [] if on is None else flatten(on) if isinstance(on.unnest(), exp.And) else [on]:

@@ -33,7 +33,10 @@ def take_named_arguments(tokens: list[Token]) -> bool:
 def _take_one(tokens: list[Token], arrow: int) -> bool:
     """Take out `, name => value`. Bounds go around the function's first argument."""
     name = tokens[arrow - 1].text.upper() if arrow else ""
-    if arrow < 2 or tokens[arrow - 2].token_type is not TokenType.COMMA or name not in (*BOUNDS, REPORT):
+    if arrow < 2 or tokens[arrow - 2].token_type is not TokenType.COMMA:
+        what = "'=>' gives a named argument of a function, and this is not one."
+        raise UnsupportedSyntax("syntax", what, "Write >= for 'at least', or = for 'equal to'.")
+    if name not in (*BOUNDS, REPORT):
         known = ", ".join([*BOUNDS, REPORT]).lower()
         raise UnsupportedSyntax(
             "syntax", f"There is no argument named '{name.lower()[:40]}'.", f"The names are {known}."

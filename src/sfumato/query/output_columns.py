@@ -16,7 +16,7 @@ from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
 from sfumato.query.different_values import bind_added_values, bind_counted_values
-from sfumato.query.hints import ONE_VALUE
+from sfumato.query.hints import BINS, COUNT_INSTEAD, ONE_VALUE
 from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.pair_aggregates import bind_pair
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
@@ -48,7 +48,20 @@ OF_RESULTS: dict[type[exp.Expr], str] = {
     exp.Exp: "exp",
 }  # fmt: skip
 SEVERAL: dict[type[exp.Expr], str] = {exp.Greatest: "greatest", exp.Least: "least", exp.Coalesce: "coalesce"}
+IN_OUTPUTS = "Select keys, aggregates, and expressions of these. docs/sql.md lists the functions."
+OUTPUT_HINTS = {"HISTOGRAM": f"Name the number of bins: {BINS}"}
 PART_OF_PEOPLE = "COUNT(DISTINCT id) of some people[at] stands beside aggregates of other rows"
+
+
+def _suggest_aggregate(name: str, column: Typed) -> str:
+    """What can be done with a column that is neither a key nor inside an aggregate."""
+    if column.type == "id":
+        return f"No answer shows an id. COUNT(DISTINCT {name}) counts the different ones: another question."
+    aggregate = f"aggregate it, as in AVG({name}): another question."
+    if column.type == "number" and not column.whole and column.values is None:
+        return f"A number that is not whole cannot be a key. Group by FLOOR({name} / 10), or {aggregate}"
+    grouped = "Add it to GROUP BY, for one row for each value,"
+    return f"{grouped} or {aggregate}" if column.type == "number" else f"{grouped} or leave it out."
 
 
 class Output(NamedTuple):
@@ -90,9 +103,7 @@ class OutputBinder:
             item, name = self.rows.scope.resolve(node)
             if node.find_ancestor(exp.AnyValue) is not None:
                 raise build_syntax_refusal(node, f"ANY_VALUE({name})[at] is the value of one row", ONE_VALUE)
-            number = item.columns[name].type == "number"
-            other = f"or aggregate it, as in AVG({name}): another question" if number else "or leave it out"
-            hint = f"Add it to GROUP BY, for one row for each value, {other}."
+            hint = _suggest_aggregate(name, item.columns[name])
             raise build_syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
         value = read_constant(node)
         if value is not None and value.value is not None:
@@ -179,7 +190,7 @@ class OutputBinder:
         raise build_syntax_refusal(
             node,
             f"{name_node(node)} is not supported in an output column",
-            "Select keys, aggregates, and expressions of these. docs/sql.md lists the functions.",
+            OUTPUT_HINTS.get(name_node(node), IN_OUTPUTS),
         )
 
     def _bind_population(self, node: exp.VariancePop | exp.StddevPop) -> Output:
@@ -241,7 +252,7 @@ class OutputBinder:
         if value.type == "boolean":
             value = functions.convert_truth(value)
         if value.type != "number":
-            hint = AS_NUMBER if value.type in ("date", "datetime") else "Count rows instead: COUNT(*) with WHERE."
+            hint = AS_NUMBER if value.type in ("date", "datetime") else COUNT_INSTEAD
             raise build_syntax_refusal(node, f"{function} needs a number, but this is a {value.type}[at]", hint)
         if not value.bounded:
             which, hint = explain_missing_bound(value)

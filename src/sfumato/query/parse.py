@@ -3,11 +3,13 @@
 tokens.py checks the words before the parser runs. This file checks every node and its arguments afterwards.
 """
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token
 
 from sfumato.errors import QueryError, UnsupportedSyntax
 from sfumato.query import function_words
@@ -72,6 +74,7 @@ HINTS = {  # an unsupported argument of a node -> what to write instead
     "sample": "Ask about the whole table: that is more accurate. A sample has other numbers.",
     "recursive": "Write WITH without RECURSIVE.",
 }
+MISSPELT = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "BETWEEN", "DISTINCT", "SELECT")
 SAME_WITHOUT = "Leave it out, if the question means the same without it."
 EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE and + - * /."
 
@@ -105,7 +108,7 @@ def _parse_tokens(sql: str, *, clauses: bool) -> exp.Expr:
         begin = (found.get("col") or 0) - len(found.get("highlight") or "") + 1
         where = f" at {found['line']}:{max(begin, 1)}" if found.get("line") else ""
         message = f"The SQL cannot be parsed{where}."
-        raise UnsupportedSyntax("syntax", message, "Check the spelling and the commas before it.") from None
+        raise UnsupportedSyntax("syntax", message, _suggest_spelling(tokens)) from None
     except RecursionError:
         raise UnsupportedSyntax("syntax", "The question is too deeply nested.", SHORTEN) from None
     if len(trees) != 1 or trees[0] is None:
@@ -115,6 +118,15 @@ def _parse_tokens(sql: str, *, clauses: bool) -> exp.Expr:
     if options is not None:
         tree.meta[DP_OPTIONS] = options
     return tree
+
+
+def _suggest_spelling(tokens: Sequence[Token]) -> str:
+    """The keyword that a name probably means, after the parser failed."""
+    for token in tokens:
+        close = difflib.get_close_matches(token.text.upper(), MISSPELT, 1, 0.75)
+        if close and close[0] != token.text.upper():
+            return f"Did you mean {close[0]} instead of {shorten(token.text)}? Check also the commas."
+    return "Check the spelling and the commas before it."
 
 
 def _check_nodes(tree: exp.Expr) -> None:

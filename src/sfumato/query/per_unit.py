@@ -17,7 +17,7 @@ from sfumato.query import functions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Relation, Scope, read_column_name
+from sfumato.query.relation import DERIVED, FromItem, Relation, Scope, read_column_name
 from sfumato.query.row_expressions import RowBinder, has_aggregate
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.source_outline import MOST_HELD, holds_many
@@ -39,12 +39,13 @@ def bind_per_unit(
     keys = group.expressions if group is not None else []
     nodes = [_resolve_key(key, node, scope) for key in keys]
     others = [key for key in nodes if not scope.is_person(key)]
-    if len(others) == len(nodes):
+    if not any(map(scope.leads_to_person, nodes)):
         hint = "Add the person's id to GROUP BY, or group by other columns in the outer SELECT."
         raise build_syntax_refusal(group or node, "A subquery with aggregates must group by the person's id", hint)
     grouped = _bind_keys(others, scope, prefix)
     rows = RowBinder(scope, binder.bind_aggregate)
     columns: dict[str, Typed] = {}
+    links: dict[str, tuple[str, str]] = {}
     person: set[str] = set()
     for selected in node.expressions:
         bare = selected.unalias()
@@ -54,6 +55,9 @@ def bind_per_unit(
             columns[name] = Typed(Column(f"{prefix}person", ColumnType.ID), "id")
         elif (key := _find_key(bare, grouped, scope)) is not None:
             columns[name] = key
+            if key.type == "id":
+                item, original = scope.resolve(bare)
+                links[name] = item.links[original]
         else:
             columns[name] = _bind_aggregated(rows, bare)
             refuse_large_expression(bare, columns[name].expression)
@@ -68,7 +72,7 @@ def bind_per_unit(
             hint = "Declare a smaller max_rows_per_unit, a unique key, or the values of the columns."
             raise build_syntax_refusal(node, "One person could have too many groups in this subquery", hint)
         made = PerKey(capped, made.filters, made.columns, named, most)
-    return made, conditions, FromItem("", columns, "this subquery", frozenset(person))
+    return made, conditions, FromItem("", columns, DERIVED, frozenset(person), links)
 
 
 def _resolve_key(key: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
@@ -90,19 +94,29 @@ def _bind_keys(nodes: Sequence[exp.Expr], scope: Scope, prefix: str) -> Grouped:
     """Bind the keys beside the person's id."""
     found: Grouped = []
     for place, node in enumerate(nodes):
-        typed = RowBinder(scope).bind(node)
-        if typed.type not in functions.KINDS:
+        typed = _bind_key(node, scope)
+        kind = ColumnType.ID if typed.type == "id" else functions.KINDS.get(typed.type)
+        if kind is None:
             raise build_syntax_refusal(node, "A subquery cannot group by this", "Group by a column or an expression.")
         refuse_large_expression(node, typed.expression)
-        found.append((typed, Column(f"{prefix}key{place + 1}", functions.KINDS[typed.type], typed.nullable)))
+        found.append((typed, Column(f"{prefix}key{place + 1}", kind, typed.nullable)))
     return found
+
+
+def _bind_key(node: exp.Expr, scope: Scope) -> Typed:
+    """A key, which may be another id than the person's: an answer never shows it."""
+    if isinstance(node, exp.Column):
+        item, name = scope.resolve(node)
+        if item.columns[name].type == "id":
+            return item.columns[name]
+    return RowBinder(scope).bind(node)
 
 
 def _find_key(node: exp.Expr, grouped: Grouped, scope: Scope) -> Typed | None:
     """The key that a selected column shows. None: it is not a key."""
     if not grouped or has_aggregate(node):
         return None
-    expression = RowBinder(scope).bind(node).expression
+    expression = _bind_key(node, scope).expression
     return next((replace(typed, expression=key) for typed, key in grouped if typed.expression == expression), None)
 
 

@@ -8,7 +8,7 @@ from sfumato.catalog.names import find_name
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Relation, Scope, read_column_name, refuse_second
+from sfumato.query.relation import DERIVED, FromItem, Relation, Scope, read_column_name, refuse_second
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.tokens import shorten
@@ -52,7 +52,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
     made = FromItem(
         "",
         columns,
-        "this subquery",
+        DERIVED,
         frozenset(person),
         links,
         None if derive_extent(inner.source).private else public,

@@ -17,6 +17,8 @@ from sfumato.query.parse import build_syntax_refusal, locate, locate_errors
 from sfumato.query.query import Typed
 from sfumato.query.tokens import shorten
 
+DERIVED = "this subquery"  # in messages, and instead of a table's name
+
 
 @dataclass(frozen=True, slots=True)
 class FromItem:
@@ -44,6 +46,14 @@ class FromItem:
             links[column] = (through, column)
         multiplicities = dict(table.multiplicities) if table.public else None
         return cls(alias, type_columns(table, prefix), table.name, person, links, multiplicities)
+
+    def is_link(self, name: str) -> bool:
+        """Does a column say to which row of another table a row belongs, and so to which person?"""
+        return self.table != DERIVED and self.links.get(name, (self.table, ""))[0] != self.table
+
+    @property
+    def has_link(self) -> bool:
+        return any(map(self.is_link, self.links))
 
     def rename(self, alias: str) -> "FromItem":
         return replace(self, alias=alias)
@@ -87,8 +97,11 @@ class Scope:
             hint = "Write the expression itself. Aliases can be used in GROUP BY, HAVING and ORDER BY."
             raise build_syntax_refusal(node, what, hint)
         where = f" in table {items[0].table}" if len(items) == 1 else ""
+        quoted = bool(node.this.args.get("quoted")) and not node.table
         with locate_errors(node):
-            raise build_unknown_name("column", node.name, [name for item in items for name in item.columns], where)
+            error = build_unknown_name("column", node.name, [name for item in items for name in item.columns], where)
+            text = f" If it is a text, write it in single quotes: '{shorten(node.name)}'." if quoted else ""
+            raise UnknownName(error.code, error.message, f"{error.hint}{text}")
 
     def is_person(self, node: exp.Expr) -> bool:
         """Is this the person's id?"""
@@ -96,6 +109,13 @@ class Scope:
             return False
         item, name = self.resolve(node)
         return name in item.person
+
+    def leads_to_person(self, node: exp.Expr) -> bool:
+        """Is this the person's id, or the link of a table whose rows belong to the person of another table's row?"""
+        if not isinstance(node, exp.Column):
+            return False
+        item, name = self.resolve(node)
+        return name in item.person or item.is_link(name)
 
 
 def read_column_name(selected: exp.Expr, names: Iterable[str]) -> str:

@@ -9,9 +9,9 @@ from sfumato.query import functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_arithmetic import compute_dates
 from sfumato.query.date_functions import bind_date_function, read_beside
-from sfumato.query.decided_comparisons import check_comparison, check_divisor, check_pattern
+from sfumato.query.decided_comparisons import check_between, check_comparison, check_divisor, check_pattern
 from sfumato.query.function_calls import bind_function
-from sfumato.query.hints import FORMAT_KEYS
+from sfumato.query.hints import FORMAT_KEYS, NOT_A_NUMBER
 from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
@@ -152,14 +152,13 @@ class RowBinder:
                 found_id = self._find_id(node.this.unnest())
                 return functions.check_null(self.bind(node.this) if found_id is None else found_id)
             case exp.Is():
-                raise build_syntax_refusal(
-                    node,
-                    "IS is supported only with NULL",
-                    "Write x instead of x IS TRUE, and NOT x instead of x IS FALSE.",
-                )
+                truth = "Write x instead of x IS TRUE, and NOT x instead of x IS FALSE."
+                hint = NOT_A_NUMBER if node.expression.name.upper() == "NAN" else truth
+                raise build_syntax_refusal(node, "IS is supported only with NULL", hint)
             case exp.Between():
                 low = self._bind_comparison(node, ">=", self.bind(node.this), self.bind(node.args["low"]))
                 high = self._bind_comparison(node, "<=", self.bind(node.this), self.bind(node.args["high"]))
+                check_between(node, self.bind(node.args["low"]), self.bind(node.args["high"]))
                 return functions.combine_logic("and", [low, high])
             case exp.In() if node.expressions:
                 equal = [

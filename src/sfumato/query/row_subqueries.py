@@ -1,7 +1,7 @@
 """IN (SELECT ...), EXISTS (SELECT ...) and (SELECT COUNT(*) ...) in a condition on rows -> LEFT JOIN.
 
-The subquery is about the same person (one row for each person is joined) or about a public table that has at most one
-row for each value. A row then meets one row at most, so the join neither repeats rows nor costs anything.
+The subquery is about the same person (one row for each person and value is joined) or about a public table that has at
+most one row for each value. A row then meets one row at most, so the join neither repeats rows nor costs anything.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ OTHERS = (
     "Compare with rows of the same person: WHERE v.id = p.id in the subquery. For a number about everyone, ask for it "
     "first, and write the released number into this question."
 )
+AS_EXISTS = "Write EXISTS (SELECT 1 FROM t WHERE t.id = v.id AND t.x = v.x). NOT IN differs where a value is NULL."
 KNOWN = "The table is public: compute the value from it yourself, and write it into the question."
 ONE_ROW = "Compare with a column that has each value once in the public table, and declare that it is unique."
 EQUALITY = "Write the condition as inner column = outer column, or use an inner join."
@@ -147,14 +148,16 @@ class _Subquery:
         return self._join_person() if derive_extent(self.relation.source).private else self._join_public()
 
     def _join_person(self) -> _Joined:
-        """One row for each person: whether there is a row, and the aggregate."""
+        """One row for each person, and for each value of the other columns that are compared."""
         scope = self.relation.scope
-        if len(self.pairs) != 1 or not scope.is_person(self.pairs[0][0]):
+        if not any(scope.leads_to_person(column) for column, _ in self.pairs):
             what = "A subquery[at] compares with rows of other people"
             raise build_syntax_refusal(self.node, what, OTHERS)
-        person, outer = self.pairs[0]
+        if len(self.pairs) > 1 and isinstance(self.node, exp.In):  # NULL in the list makes NOT IN true for no row
+            raise build_syntax_refusal(self.node, "IN (SELECT ...)[at] compares a value within one person", AS_EXISTS)
         made = self.select.copy()
-        columns = [exp.alias_(person.copy(), "k"), exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n")]
+        columns = [exp.alias_(column.copy(), f"k{place}") for place, (column, _) in enumerate(self.pairs)]
+        columns.append(exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n"))
         value: exp.Expr = exp.Not(this=exp.Is(this=self._name("n"), expression=exp.Null()))
         if isinstance(self.node, exp.Subquery):
             selected = self.select.expressions[0].unalias() if len(self.select.expressions) == 1 else None
@@ -167,11 +170,10 @@ class _Subquery:
                 value = exp.Coalesce(this=value, expressions=[exp.Literal.number(0)])
         made.set("expressions", columns)
         made.set("where", exp.Where(this=exp.and_(*(one.copy() for one in self.others))) if self.others else None)
-        made.set("group", exp.Group(expressions=[person.copy()]))
+        made.set("group", exp.Group(expressions=[column.copy() for column, _ in self.pairs]))
         for clause in ("limit", "order", "distinct"):
             made.set(clause, None)
-        on = exp.EQ(this=outer.copy(), expression=self._name("k"))
-        return _Joined(self._make_join(made, on), value)
+        return _Joined(self._make_join(made, self._equate_pairs()), value)
 
     def _join_public(self) -> _Joined:
         """The row of a public table that has the value."""
@@ -200,10 +202,13 @@ class _Subquery:
         made.set("joins", [join.copy() for join in self.select.args.get("joins") or []])
         if self.others:
             made.set("where", exp.Where(this=exp.and_(*(one.copy() for one in self.others))))
-        equal = [
-            exp.EQ(this=two.copy(), expression=self._name(f"k{place}")) for place, (_, two) in enumerate(self.pairs)
-        ]
-        return _Joined(self._make_join(made, exp.and_(*equal)), value)
+        return _Joined(self._make_join(made, self._equate_pairs()), value)
+
+    def _equate_pairs(self) -> exp.Expr:
+        """The condition that links the outer row to the row of the subquery."""
+        return exp.and_(
+            *(exp.EQ(this=two.copy(), expression=self._name(f"k{place}")) for place, (_, two) in enumerate(self.pairs))
+        )
 
     def _name(self, column: str) -> exp.Column:
         return exp.column(column, self.alias)

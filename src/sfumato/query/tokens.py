@@ -16,7 +16,7 @@ from sqlglot.tokens import Tokenizer
 from sfumato.errors import UnknownName, UnsupportedSyntax
 from sfumato.query import function_words
 from sfumato.query.dp_options import DpOptions, take_dp_options
-from sfumato.query.hints import FUNCTION_HINTS, WORD_HINTS
+from sfumato.query.hints import FIRST_WORD_HINTS, FUNCTION_HINTS, WORD_HINTS
 from sfumato.query.named_arguments import PER_GROUP, PER_ROW, take_named_arguments
 from sfumato.query.result_functions import RESULT_FUNCTIONS
 from sfumato.query.token_forms import CASES, DECODE, SqlDialect, is_keyword_here, names_columns, rewrite_tokens
@@ -98,7 +98,10 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
         reported = take_named_arguments(tokens)
         options = replace(options or DpOptions(), report_format=True) if reported else options
     if clauses and tokens[0].token_type not in BEGINNINGS:
-        hint = WORD_HINTS.get(tokens[0].text.upper(), BEGIN)
+        word = tokens[0].text.upper()
+        close = difflib.get_close_matches(word, ("SELECT", "WITH"), 1)
+        meant = f"Did you mean {close[0]}?" if close else BEGIN
+        hint = FIRST_WORD_HINTS.get(word) or WORD_HINTS.get(word, meant)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
     for place, (token, after) in enumerate(pairwise(tokens)):
@@ -238,7 +241,10 @@ def _check_word(token: Token, before: Token | None, after: Token | None, sql: st
         _check_name(token, before, after, sql)
         token.token_type = TokenType.VAR
     else:
-        raise _build_token_refusal(token, sql, "{} is not supported", WORD_HINTS.get(token.text.upper(), ALLOWED))
+        hint = WORD_HINTS.get(token.text.upper(), ALLOWED)
+        if NAME.fullmatch(token.text):
+            hint += f' If it is the name of a column, write it in double quotes: "{token.text}".'
+        raise _build_token_refusal(token, sql, "{} is not supported", hint)
 
 
 def _check_clause(token: Token, before: Token | None, after: Token | None, sql: str, *, clauses: bool) -> None:
@@ -280,8 +286,9 @@ def _build_token_refusal(token: Token, sql: str, what: str, hint: str) -> Unsupp
 
 def _build_function_refusal(token: Token, sql: str) -> UnknownName:
     name = token.text.upper()
-    close = difflib.get_close_matches(name, sorted(KNOWN_FUNCTIONS), 1, SAME_WORD)
-    hint = FUNCTION_HINTS.get(name) or (f"Did you mean {close[0]}?" if close else "")
     message = f"There is no function '{shorten(token.text)}'{locate_offset(sql, token.start)}."
-    known = f"Aggregates: {', '.join(AGGREGATES)}. docs/sql.md lists all functions."
-    return UnknownName("unknown-name", message, f"{hint} {known}".strip())
+    if name in FUNCTION_HINTS:
+        return UnknownName("unknown-name", message, FUNCTION_HINTS[name])
+    close = difflib.get_close_matches(name, sorted(KNOWN_FUNCTIONS), 1, SAME_WORD)
+    hint = f"Did you mean {close[0]}?" if close else f"Aggregates: {', '.join(AGGREGATES)}."
+    return UnknownName("unknown-name", message, f"{hint} docs/sql.md lists all functions.")

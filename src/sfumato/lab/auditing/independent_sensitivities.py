@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.catalog.dataset import Table
 from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.certify import Certificate, Certified
-from sfumato.kernel.expressions import Column, Literal
+from sfumato.kernel.expressions import Column, ColumnType, Literal
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.plan import (
     BoundedPlan,
@@ -248,6 +248,9 @@ def list_declared_keys(source: Source, tables: Mapping[str, Table]) -> list[set[
             return list_declared_keys(left, tables)
         case Capped(inner):
             return list_declared_keys(inner, tables)
+        case PerKey(keys=keys):  # GROUP BY the person and these: one row for each
+            plain = all(isinstance(key, Column) and key.type != ColumnType.REAL for _, key in keys)
+            return [{name for name, _ in keys}] if plain else []
         case _:
             return []
 

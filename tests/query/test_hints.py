@@ -1,0 +1,95 @@
+"""Refusals: each names what to write, and a suggestion that works or that says that it is another question."""
+
+import pytest
+
+import sfumato as sf
+from sfumato.catalog.dataset import Dataset, Table
+from sfumato.errors import SfumatoError
+from sfumato.query.bind import bind
+from sfumato.query.hints import FUNCTION_HINTS
+from sfumato.query.parse import parse
+from sfumato.query.tokens import KNOWN_FUNCTIONS
+
+VISITS = Table(
+    "visits", None, "pid",
+    {
+        "pid": sf.Id(), "visit_id": sf.Id(), "cost": sf.Real(0, 1000), "age": sf.Integer(0, 120),
+        "city": sf.Category(["A", "B"]), "day": sf.Date("2024-01-01", "2024-12-31"), "note": sf.Text(),
+    },
+    5,
+)  # fmt: skip
+SITES = Table("sites", None, None, {"city": sf.Category(["A", "B"]), "beds": sf.Integer(0, 9)}, public=True)
+CLINIC = Dataset("clinic", [VISITS, SITES], sf.Budget(epsilon=9, delta="1e-6"))
+REFUSED = {  # a question -> what the refusal must say
+    "SELECT pid FROM visits": "No answer shows an id",
+    "SELECT cost FROM visits LIMIT 5": "FLOOR(cost / 10)",
+    "SELECT city, COUNT(*) FROM visits": "Add it to GROUP BY",
+    "SELECT AVG(note) FROM visits": "another question",
+    "SELECT MEDIAN(city) FROM visits": "MODE(x) is the most frequent value: another question",
+    "SELECT SUM(SIN(cost)) FROM visits": "Engines differ in its last digit",
+    "SELECT KURTOSIS(cost) FROM visits": "SUM(x * x * x * x)",
+    "SELECT SPLIT_PART(note, ' ', 1), COUNT(*) FROM visits GROUP BY 1": "SUBSTR(x, 1, 3)",
+    "SELECT MD5(note), COUNT(*) FROM visits GROUP BY 1": "group by the text itself",
+    "SELECT COUNT(*) FROM visits WHERE note SIMILAR TO 'a%'": "LIKE",
+    "SELECT COUNT(*) FROM visits WHERE note ~ 'a'": "REGEXP_MATCHES",
+    "SELECT SUM(age & 1) FROM visits": "MOD(x, 2)",
+    "SELECT COUNT(*) FROM visits WHERE ISNAN(cost)": "NaN is read as NULL: write x IS NULL",
+    "SELECT COUNT(*) FROM visits WHERE cost IS NAN": "NaN is read as NULL: write x IS NULL",
+    "SELECT WEEKDAY(day), COUNT(*) FROM visits GROUP BY 1": "ISODOW(day)",
+    "SELECT COUNT(*) FROM read_csv('x.csv')": "`sfumato add`",
+    "SELECT HISTOGRAM(cost) FROM visits": "HISTOGRAM(x, 20)",
+    "DELETE FROM visits": "Questions only read",
+    "DESCRIBE visits": "`sfumato check`",
+    "SELCT COUNT(*) FROM visits": "Did you mean SELECT?",
+    "SELECT COUNT(*) FORM visits": "Did you mean FROM instead of FORM?",
+    "SELECT COUNT(*) FROM visits WHRE age > 3": "Did you mean WHERE instead of WHRE?",
+    "SELECT COUNT(*) FROM visits WHERE age => 3": "Write >=",
+    'SELECT COUNT(*) FROM visits WHERE city = "A"': "write it in single quotes: 'A'",
+    "SELECT SUM(glob) FROM visits": 'write it in double quotes: "glob"',
+    "SELECT COUNT(*) FROM visits CROSS JOIN sites": "repeat each row for every row of a public table",
+    "SELECT COUNT(*) FROM visits v CROSS JOIN visits w": "combine rows of different people",
+    "SELECT COUNT(*) FROM visits v WHERE age IN (SELECT age FROM visits w WHERE w.pid = v.pid)": "Write EXISTS",
+    "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.age = v.age)": "the same person",
+}
+
+
+def refuse(question):
+    with pytest.raises(SfumatoError) as caught:
+        bind(parse(question), CLINIC)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("question", "said"), REFUSED.items())
+def test_a_refusal_says_what_to_write(question, said):
+    assert said in refuse(question)
+
+
+def test_a_hint_stands_without_the_list_of_aggregates():
+    assert "Aggregates:" not in refuse("SELECT SOUNDEX(note), COUNT(*) FROM visits GROUP BY 1")
+    assert "Aggregates: COUNT, SUM" in refuse("SELECT QQQ(note), COUNT(*) FROM visits GROUP BY 1")
+    assert "Did you mean MEDIAN?" in refuse("SELECT MEDAIN(age) FROM visits")
+
+
+def test_a_function_that_exists_has_no_hint_that_it_does_not():
+    assert not {"ANY_VALUE"} ^ (FUNCTION_HINTS.keys() & KNOWN_FUNCTIONS)  # ANY_VALUE of a key is supported
+
+
+@pytest.mark.parametrize("column", ["copy", "show", "replace", "merge"])
+def test_words_that_begin_other_statements_are_names_of_columns(column):
+    table = Table("t", None, "pid", {"pid": sf.Id(), column: sf.Integer(0, 9)}, 5)
+    dataset = Dataset("d", [table], sf.Budget(epsilon=9))
+    assert bind(parse(f"SELECT SUM({column}) FROM t"), dataset).aggregates
+
+
+@pytest.mark.parametrize(
+    ("condition", "swapped"),
+    [
+        ("age BETWEEN 60 AND 30", True), ("age BETWEEN 30 AND 60", False), ("age BETWEEN 30 AND 30", False),
+        ("day BETWEEN '2024-06-01' AND '2024-01-01'", True), ("day BETWEEN '2024-01-01' AND '2024-06-01'", False),
+        ("day BETWEEN DATE '2024-06-01' AND DATE '2024-01-01'", True), ("note BETWEEN 'b' AND 'a'", True),
+        ("age NOT BETWEEN 60 AND 30", True), ("cost BETWEEN 5.5 AND 5", True), ("age BETWEEN age AND 3", False),
+    ],
+)  # fmt: skip
+def test_bounds_in_the_wrong_order_are_reported(condition, swapped):
+    cautions = bind(parse(f"SELECT COUNT(*) FROM visits WHERE {condition}"), CLINIC).cautions
+    assert any("the first value is the larger one" in caution for caution in cautions) == swapped
