@@ -24,6 +24,15 @@ from sfumato.row_meanings.evaluate import evaluate
 
 LOSS = sf.PureDP(1)
 STATES = {"hostile": {}, "empty": {"people": 0}, "crowd": {"people": 3, "crowd": 400}, "no sites": {"sites": False}}
+LINKED = (  # subqueries that meet the outer row once: by the person and another column, or by the declared link
+    "SELECT site, COUNT(*) AS n, SUM(cost) AS s FROM visits v WHERE EXISTS (SELECT 1 FROM visits w "
+    "WHERE w.pid = v.pid AND w.kind = v.kind AND w.cost > 3) GROUP BY site",
+    "SELECT COUNT(*) AS n FROM visits v WHERE NOT EXISTS (SELECT 1 FROM tests t WHERE t.visit_id = v.visit_id)",
+    "SELECT COUNT(*) AS n FROM visits v WHERE (SELECT COUNT(*) FROM visits w "
+    "WHERE w.pid = v.pid AND w.day = v.day) > 1",
+    "SELECT COUNT(*) AS n, SUM(l) AS s FROM (SELECT visit_id, SUM(level) AS l FROM tests "
+    "GROUP BY visit_id) WHERE l > 2",
+)
 FAST, MANY, EACH = (100, 101), range(200, 240), 30
 
 
@@ -107,6 +116,11 @@ def test_every_function_in_a_question_has_the_reference_integers(under_test, loa
     wrong, compared = compare(loaded("hostile"), "hostile", texts)
     assert wrong == []
     assert compared == len(texts)
+
+
+@pytest.mark.parametrize("state", ["hostile", "crowd"])
+def test_subqueries_that_meet_one_row_have_the_reference_integers(loaded, state):
+    assert compare(loaded(state), state, LINKED) == ([], len(LINKED))
 
 
 @pytest.mark.slow
