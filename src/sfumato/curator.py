@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sfumato.answering.ask import ask
+from sfumato.answering.budget_view import Spending
 from sfumato.answering.current_data import CurrentData
+from sfumato.answering.declared_view import DeclaredColumns, DeclaredTables
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.diagnose import Diagnosis, diagnose
 from sfumato.answering.find_bounds import Bounds, find_bounds
@@ -20,21 +22,13 @@ from sfumato.answering.workload import Wanted, Workload, ask_workload, plan_work
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import Signer
 from sfumato.catalog.dataset import Dataset
+from sfumato.drawing.cards import make_card, make_note
 from sfumato.engines.engine import Engine
 from sfumato.errors import InvalidParameter
 from sfumato.ingest.load_report import LoadReport
 from sfumato.ledger.ledger import Ledger
 from sfumato.number_arguments import Number
 from sfumato.query.frame import Aggregation, Frame
-
-
-@dataclass(frozen=True)
-class Spending:
-    """A budget: its limit, what is spent, and what is left."""
-
-    limit: Cost
-    spent: Cost
-    remaining: Cost
 
 
 class Curator:
@@ -83,6 +77,24 @@ class Curator:
     def dataset(self) -> Dataset:
         """What the owner declared."""
         return self.desk.dataset
+
+    @property
+    def tables(self) -> DeclaredTables:
+        """The tables that questions can name, with their privacy units."""
+        return DeclaredTables(self.dataset)
+
+    @property
+    def columns(self) -> DeclaredColumns:
+        """The columns that questions can name, with their types and bounds."""
+        return DeclaredColumns(tuple(self.dataset.tables.values()))
+
+    def __repr__(self) -> str:
+        left = "closed" if self._closed else f"{self.budget.remaining} left of {self.budget.limit}"
+        return f"<Curator of {self.dataset.name}: {', '.join(self.tables)}; {left}>"
+
+    def _repr_html_(self) -> str:
+        budget = make_note("It is closed.") if self._closed else self.budget.make_html()
+        return make_card(f"{self.dataset.name}, for {self.dataset.population}", budget, self.tables.make_html())
 
     @property
     def versions(self) -> Mapping[str, str]:

@@ -1,8 +1,11 @@
 """All error types. A message says what is wrong and what to do; it never contains a value from the data."""
 
+import linecache
 import math
 from decimal import Decimal
 from numbers import Rational, Real
+from pathlib import Path
+from types import TracebackType
 
 
 class SfumatoError(Exception):
@@ -17,6 +20,23 @@ class SfumatoError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the error by its fields, because process pools send errors between processes."""
         return _rebuild, (type(self), self.args, self.__dict__)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows instead of fifty lines: the error, the hint, and the user's own line."""
+        lines = [f"{type(self).__name__}: {self.message}", self.hint, *getattr(self, "__notes__", ())]
+        return [line for line in (*lines, _find_own_line(self.__traceback__)) if line]
+
+
+def _find_own_line(traceback: TracebackType | None) -> str:
+    """The line of code that called Sfumato: a notebook shows it. Empty if there is none."""
+    ours, found = str(Path(__file__).parent), ""
+    while traceback is not None:
+        name, number = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        if name.startswith(ours):
+            break
+        found = f"At line {number}: {linecache.getline(name, number).strip()}"
+        traceback = traceback.tb_next
+    return found
 
 
 def _rebuild(kind: type[SfumatoError], arguments: tuple[object, ...], state: dict[str, object]) -> SfumatoError:

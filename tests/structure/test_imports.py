@@ -17,7 +17,7 @@ STANDARD = {
 }  # fmt: skip
 BELOW = {"catalog", "kernel", "number_arguments", "errors"}
 TEXTS = {"canonical_text", "private_files"}
-ANSWERING = {"accuracy", "answers", "planning", "query", "engines", "ingest", "ledger", *TEXTS, *BELOW}
+ANSWERING = {"accuracy", "answers", "drawing", "planning", "query", "engines", "ingest", "ledger", *TEXTS, *BELOW}
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
     "kernel": {"errors", "number_arguments"},
@@ -34,6 +34,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "answers": {
         "accuracy",
         "canonical_text",
+        "drawing",
         "planning",
         "query",
         "kernel",
@@ -45,7 +46,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
         "signing",
     },
     "answering": ANSWERING,
-    "local": {"kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
+    "local": {"drawing", "kernel", "number_arguments", "number_arrays", "ledger", "answering", "errors", "signing"},
     "drawing": set(),
     "lab": {"drawing", "local", "standalone", "answering", "number_arrays", "extras", "signing", *ROOT, *ANSWERING},
     "learning": {"answering", "curator", "drawing", "extras", *ANSWERING},

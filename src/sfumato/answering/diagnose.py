@@ -52,6 +52,8 @@ class Diagnosis:
         )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def diagnose(desk: Desk, sql: str, epsilon: Number, analyst: str) -> Diagnosis:
     """Count privately, for one charge, and divide."""

@@ -31,6 +31,8 @@ class Bounds:
     def __str__(self) -> str:
         return f"{self.column}: declare lower = {self.lower:g}, upper = {self.upper:g} ({self.cost})"
 
+    __repr__ = __str__
+
 
 def find_bounds(desk: Desk, column: str, epsilon: Number, table: str | None, analyst: str) -> Bounds:
     """Choose two private quantiles among 0, ±1, ±2, ±4, … The owner still has to declare them."""

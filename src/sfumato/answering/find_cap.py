@@ -44,6 +44,8 @@ class Cap:
             f"{self.people_above:,} people have more rows ({self.cost})"
         )
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class CapPreview:
@@ -58,6 +60,8 @@ class CapPreview:
             f"{self.table}: choosing max_rows_per_unit costs {self.cost}, once, whatever is chosen. With 95 % "
             f"confidence at most {self.people_above:,} people will have more rows than that. Nothing was spent."
         )
+
+    __repr__ = __str__
 
 
 def preview_cap(dataset: Dataset, table: str | None, epsilon: Number) -> CapPreview:

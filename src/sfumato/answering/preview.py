@@ -10,6 +10,7 @@ from sfumato.answering.certified_plans import replace_shares
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.plan_digests import certify_and_name
+from sfumato.answering.preview_view import write_preview, write_preview_html
 from sfumato.answering.prices import choose_delta, choose_loss, read_assumed_rows, read_margins
 from sfumato.answering.receipt import compute_cost, compute_population_cost
 from sfumato.answering.shown_margins import find_shown_margins
@@ -81,6 +82,12 @@ class Preview:
     warnings: tuple[str, ...]  # about comparisons whose result follows from the declarations alone
     questions_left_by_delta: int | None  # such questions that the remaining delta pays for; None: they take no delta
     _details: PreviewDetails = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return write_preview(self)
+
+    def _repr_html_(self) -> str:
+        return write_preview_html(self)
 
     @cached_property
     def measurements(self) -> tuple[MeasurementSummary, ...]:

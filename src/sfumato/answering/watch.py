@@ -46,6 +46,10 @@ class Watch:
     crossed: threading.Event = field(default_factory=threading.Event)  # set when it answered True, and that is stored
     failed: threading.Event = field(default_factory=threading.Event)  # set when a question failed or was interrupted
 
+    def __repr__(self) -> str:
+        state = "over" if self.finished or self.failed.is_set() else "every answer was False so far"
+        return f"<Watch, paid with {self.cost}: {state}>"
+
     def ask(self, sql: str) -> bool:
         """Is this count, up to noise, at or above the threshold? It must be like the first count of the watch."""
         if self.process != os.getpid():  # a fork copies the noise of the threshold

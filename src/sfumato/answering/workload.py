@@ -23,6 +23,8 @@ from sfumato.answering.question_record import record_question, write_record
 from sfumato.answering.range_group import find_range_groups
 from sfumato.answering.receipt import Answered
 from sfumato.answers.answer import Answer, Cost
+from sfumato.drawing.cards import make_card, make_note
+from sfumato.drawing.pages import make_table
 from sfumato.errors import InvalidParameter, describe_kind
 from sfumato.kernel.losses import ZCDP, PrivacyLoss, PureDP, compose
 from sfumato.kernel.plan import BoundedPlan
@@ -86,6 +88,20 @@ class Workload:
                 shown = ", ".join(f"{name} ±{margin:.4g}" for name, margin in margins.items())
                 lines.append(f"  {shown}: {self.shares[place].sql}")
         return "\n".join([f"{self.cost} in all", *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        groups = {place: group for group in self.together for place in group.places}
+        rows = []
+        for place, share in enumerate(self.shares):
+            group = groups.get(place)
+            loss = share.loss if group is None else group.loss
+            margins = share.margin if group is None else group.margins[group.places.index(place)]
+            cost = "" if loss is None else f"{Cost.from_loss(loss)}{'' if group is None else ' together'}"
+            rows.append([cost, ", ".join(f"{name} ±{margin:,.4g}" for name, margin in margins.items()), share.sql])
+        table = make_table(("cost", "margins", "question"), rows)
+        return make_card(f"{self.cost} in all", table, make_note("Nothing is asked yet: ask_all(workload) spends."))
 
 
 def plan_workload(

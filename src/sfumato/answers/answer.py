@@ -1,6 +1,5 @@
 """Answer: the rows, their intervals, an explanation and plots. It is computed from released values only."""
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
@@ -11,6 +10,7 @@ from sfumato.answers.explanation import MeasurementSummary, join_explanation, pr
 from sfumato.answers.group_loss import describe_loss, extend_to_group
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.proofs import PROOFS, link_proofs
+from sfumato.answers.shown_values import write_rows, write_rows_html
 from sfumato.arguments import check_truth
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
@@ -67,6 +67,10 @@ class Cost:
     def as_text(self) -> dict[str, str]:
         parts = {"epsilon": self.epsilon, "rho": self.rho, "mu_squared": self.mu_squared, "delta": self.delta}
         return {name: write_plain(value) for name, value in parts.items() if value is not None}
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={text}" for name, text in self.as_text().items())
+        return f"Cost({parts})"
 
     def __str__(self) -> str:
         shown = {"epsilon": "ε", "rho": "rho", "mu_squared": "μ²", "delta": "δ"}
@@ -210,14 +214,13 @@ class Answer:
 
         return pyarrow.table(self._make_table(intervals))
 
+    def __repr__(self) -> str:
+        warned = (f"Warning: {warning}" for warning in self.warnings)
+        return write_rows(self.columns, self.rows, self.intervals, [*warned, self.price(), self.interval_note])
+
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        body = []
-        for row, ends in zip(self.rows, self.intervals, strict=True):
-            cells = (f"<td>{html.escape(format_value(row[name], ends.get(name)))}</td>" for name in self.columns)
-            body.append(f"<tr>{''.join(cells)}</tr>")
-        note = html.escape(prepend_warnings(self.warnings, f"{self.price()} {self.interval_note}".rstrip()))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table><p>{note}</p>"
+        note = f"{self.price()} {self.interval_note}".rstrip()
+        return write_rows_html(self.columns, self.rows, self.intervals, self.warnings, note)
 
     def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
         """A bar chart of one column with its confidence intervals, one bar per row."""
@@ -260,20 +263,6 @@ def _compute_later(name: str) -> None:
 DETAILS = tuple(part.name for part in fields(Answer) if not part.init)
 for _name in DETAILS:
     _compute_later(_name)
-
-
-def format_value(value: object, ends: tuple[float, float] | None) -> str:
-    """A value and its interval as text, rounded to the digits that the noise leaves."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or ends is None:
-        return "NULL" if value is None else str(value)
-    low, high = ends
-    digits = 0 if isinstance(value, int) else _count_decimals((high - low) / 2)
-    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
-
-
-def _count_decimals(margin: float) -> int:
-    """The number of decimals that shows two digits of the margin."""
-    return next((places for places in range(7) if margin >= 10.0 ** (1 - places)), 7) if margin > 0 else 0
 
 
 def write_loss_json(loss: PrivacyLoss, people: int) -> dict[str, Any]:

@@ -25,7 +25,11 @@ class IntervalTerms:
         """The line below an answer."""
         level = f"{100 * confidence:.4g} %"
         rows = f" (for all rows together: {', '.join(self.together)})" if self.together else ""
-        return f"Intervals: {level} confidence{rows}, for the noise only. {BIAS}"
+        widened = tuple(dict.fromkeys((*self.by_threshold, *self.by_having, *self.together)))
+        wider = (
+            f" Widened, because noise decides which rows are shown or first: {', '.join(widened)}." if widened else ""
+        )
+        return f"Intervals: {level} confidence{rows}, for the noise only.{wider} {BIAS}"
 
     def write_sentences(self, confidence: float) -> tuple[str, ...]:
         """The sentences of explain() about intervals."""

@@ -87,7 +87,7 @@ def print_table(
 
 def print_answer(answer: "Answer") -> None:
     """Print the rows with their intervals (at a terminal also as bars), then the cost."""
-    from sfumato.answers.answer import format_value
+    from sfumato.answers.shown_values import format_value
 
     measured = [name for name in answer.columns if any(name in ends for ends in answer.intervals)]
     rows = [

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sfumato.answering.preview import Preview
+from sfumato.answering.preview_view import write_preview, write_preview_html
 from sfumato.answers.answer import Cost
 from sfumato.json_values import replace_infinite
 from sfumato.remote.answer_wire import Wire, read_cost
@@ -25,6 +26,12 @@ class RemotePreview:
     one_person_changes: dict[str, float | None]
     suggestions: tuple[str, ...]
     explanation: str
+
+    def __repr__(self) -> str:
+        return write_preview(self)
+
+    def _repr_html_(self) -> str:
+        return write_preview_html(self)
 
     def explain(self) -> str:
         """How the answer would be made."""

@@ -5,9 +5,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from sfumato.answers.answer import Answer, Cost
+from sfumato.answering.budget_view import Spending
+from sfumato.answering.declared_view import DeclaredColumns, DeclaredTables
+from sfumato.answering.selection import describe_question_object, describe_selection, make_question_card
+from sfumato.answers.answer import Answer
 from sfumato.catalog.catalog_file import read_dataset
 from sfumato.catalog.dataset import Dataset
+from sfumato.drawing.cards import make_card
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
 from sfumato.number_arguments import Number, read_nonnegative_decimal
@@ -15,15 +19,6 @@ from sfumato.query.frame import Aggregation, Frame, FrameQuery
 from sfumato.remote.answer_wire import read_answer_wire, read_cost
 from sfumato.remote.connection import Connection
 from sfumato.remote.preview_wire import RemotePreview, read_preview_wire
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteSpending:
-    """A budget: its limit, what is spent, and what is left."""
-
-    limit: Cost
-    spent: Cost
-    remaining: Cost
 
 
 class RemoteCurator:
@@ -36,6 +31,19 @@ class RemoteCurator:
 
     def __repr__(self) -> str:
         return f"<{self.name} at {self._connection.url}: {', '.join(self.dataset.tables)}>"
+
+    @property
+    def tables(self) -> DeclaredTables:
+        """The tables that questions can name, with their privacy units."""
+        return DeclaredTables(self.dataset)
+
+    @property
+    def columns(self) -> DeclaredColumns:
+        """The columns that questions can name, with their types and bounds."""
+        return DeclaredColumns(tuple(self.dataset.tables.values()))
+
+    def _repr_html_(self) -> str:
+        return make_card(f"{self.name} at {self._connection.url}", self.tables.make_html())
 
     def ask(
         self,
@@ -90,10 +98,10 @@ class RemoteCurator:
         return self.select().agg(**aggregates)
 
     @property
-    def budget(self) -> RemoteSpending:
+    def budget(self) -> Spending:
         """The population's budget, as it is now."""
         found = self._connection.get("datasets", self.name)["budget"]
-        return RemoteSpending(*(read_cost(found[part]) for part in ("limit", "spent", "remaining")))
+        return Spending(*(read_cost(found[part]) for part in ("limit", "spent", "remaining")))
 
     def close(self) -> None:
         """Nothing to close: each request is a connection of its own."""
@@ -111,6 +119,9 @@ class RemoteSelection:
 
     curator: RemoteCurator
     frame: Frame
+
+    def __repr__(self) -> str:
+        return describe_selection(self.frame)
 
     def where(self, condition: str) -> "RemoteSelection":
         """Keep the rows for which this SQL condition is true."""
@@ -131,6 +142,12 @@ class RemoteQuestion:
 
     curator: RemoteCurator
     asked: FrameQuery
+
+    def __repr__(self) -> str:
+        return describe_question_object(self.sql())
+
+    def _repr_html_(self) -> str:
+        return make_question_card(self.sql())
 
     def sql(self) -> str:
         """The same question in SQL, which is what is sent."""

@@ -10,7 +10,8 @@ from typing import Any
 from sfumato.answering.entry_words import describe_amounts, describe_question, show_time, write_loss_as_json
 from sfumato.answering.preview import Preview
 from sfumato.answering.table_words import describe_bounds, describe_unit, write_table_json
-from sfumato.answers.answer import Answer, Cost, format_value
+from sfumato.answers.answer import Answer, Cost
+from sfumato.answers.shown_values import format_value
 from sfumato.catalog.dataset import Dataset
 from sfumato.curator import Curator
 from sfumato.errors import SfumatoError

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.lab.auditing.tested_claims import TestedClaim
+from sfumato.lab.auditing.verdict_card import make_verdict_card
 
 Verdict = Literal["consistent", "violated", "inconclusive"]
 CONFIDENCE = 0.95
@@ -73,3 +74,6 @@ class AuditResult:
         return "\n".join([*lines, *self.notes])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return make_verdict_card(str(self), self.verdict)

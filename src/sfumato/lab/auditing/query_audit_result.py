@@ -8,6 +8,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.lab.auditing.audit_result import CONFIDENCE, AuditResult, Verdict
 from sfumato.lab.auditing.query_replay import MADE_UP, NOT_SEARCHED, ReplayResult
 from sfumato.lab.auditing.tested_claims import TestedClaim
+from sfumato.lab.auditing.verdict_card import make_verdict_card
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,3 +112,6 @@ class QueryAuditResult:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return make_verdict_card(str(self), self.verdict)

@@ -25,6 +25,7 @@ from sfumato.lab.auditing.replay_comparison import Recording, compare_recordings
 from sfumato.lab.auditing.second_measurement import compare_measurements, make_second_engine
 from sfumato.lab.auditing.shown_answers import find_changed_details, show_answer
 from sfumato.lab.auditing.throwaway_desk import Data, PinnedRows, Wrap
+from sfumato.lab.auditing.verdict_card import make_verdict_card
 from sfumato.number_arguments import Number, read_privacy_amount, read_probability
 from sfumato.planning.shares import SHARE_OF_DELTA
 from sfumato.query.query import Query
@@ -111,6 +112,9 @@ class ReplayResult:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return make_verdict_card(str(self), self.verdict)
 
 
 def replay(

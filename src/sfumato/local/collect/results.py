@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sfumato.drawing.cards import make_card, make_note
+from sfumato.drawing.pages import make_table
+from sfumato.drawing.text_tables import write_text_table
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.shuffle import ShuffleBound, bound_shuffling
@@ -92,6 +95,28 @@ class Results:
                 "assumptions": list(self.assumptions),
             },
         }
+
+    def __repr__(self) -> str:
+        table = write_text_table(self._list_headings(), self._list_rows(), right=[1, 2])
+        return f"{self.question}\n{table}\n{self._describe()}"
+
+    def _repr_html_(self) -> str:
+        table = make_table(self._list_headings(), self._list_rows(), [1, 2])
+        return make_card(self.question, table, make_note(self._describe()))
+
+    def _list_headings(self) -> tuple[str, ...]:
+        together = ", all together" if self.simultaneous else ""
+        return "answer", "estimate", f"interval ({100 * self.confidence:.4g} %{together})"
+
+    def _list_rows(self) -> list[list[str]]:
+        def write(value: float) -> str:
+            return f"{value:,.4g}" if self.kind == "mean" else f"{100 * value:.1f} %"
+
+        return [[line.label, write(line.consistent), f"[{write(line.low)}, {write(line.high)}]"] for line in self.lines]
+
+    def _describe(self) -> str:
+        loss = f"ε = {write_plain(self.local_epsilon)} per report"
+        return f"{self.people:,} people in period {self.period}; {loss}. Intervals do not cover who did not answer."
 
     def plot(self) -> "altair.LayerChart | altair.FacetChart":
         """Draw the unbiased estimates with their intervals, and dots for the consistent estimates."""

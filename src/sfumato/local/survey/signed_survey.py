@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 
+from sfumato.drawing.cards import make_card, make_note
 from sfumato.kernel.exact import write_plain
 from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.device import Device, Report
@@ -97,6 +98,10 @@ class Survey:
 
     def __repr__(self) -> str:
         return f"<survey {self.id}, epsilon {write_plain(self.epsilon)} per report>"
+
+    def _repr_html_(self) -> str:
+        loss = f"ε = {write_plain(self.epsilon)} per report, {write_plain(self.longitudinal_epsilon)} over all periods"
+        return make_card(self.manifest.question, make_note(f"Survey {self.id}: {loss}."))
 
 
 def _read(source: str, key_is_known: bool) -> bytes:
