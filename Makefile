@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow audit mutants bench figures clean
+.PHONY: help demo test check test-slow docs audit mutants bench figures clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
 	@echo "make test       format, lint, types and the whole test suite (what CI runs)"
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes: 200 random neighbours a question, larger samples"
+	@echo "make docs       build the documentation site into site/, and check it: open site/index.html"
 	@echo "make audit      measure the privacy loss of every mechanism, aggregate and randomiser; fails on a violation (minutes)"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
@@ -43,6 +44,11 @@ help:
 		fi; }
 	@touch $@
 
+.venv/.docs: .venv/.core
+	@echo "Installing what the documentation site needs"
+	@$(PIP) install --editable '.[docs]'
+	@touch $@
+
 .venv/.bench: .venv/.core
 	@echo "Installing the peers to measure against"
 	@$(PIP) install --editable '.[bench]'
@@ -64,9 +70,14 @@ test: .venv/.test
 	$(BIN)/pytest -q -n auto -m "not slow"
 
 test-slow: SEED := $(shell date +%s)
-test-slow: .venv/.test
+test-slow: .venv/.test .venv/.docs
 	SFUMATO_SEED=$(SEED) SFUMATO_EXAMPLES=200 $(BIN)/pytest -q -n auto -m "not slow" tests/neighbours
 	SFUMATO_SEED=$(SEED) SFUMATO_SPARK_CODEGEN=true $(BIN)/pytest -q -m slow
+
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: .venv/.docs
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/site/check_site.py site
 
 audit: .venv/.test
 	$(BIN)/python tests/audit/run_audit.py
@@ -81,4 +92,4 @@ figures: .venv/.test
 	$(BIN)/python tests/lab/draw_attacks.py
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build site

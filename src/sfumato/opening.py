@@ -84,8 +84,8 @@ def protect(
     `max_rows_per_unit="auto"` buys the bound: a private race over possible bounds, which costs `cap_epsilon` of the
     budget (see `find_cap`). The chosen number is public, and an entry of the ledger records it.
     `unique` lists columns (or lists of columns) whose values no two rows of one person share: a load drops repeats.
-    `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read: see
-    the guide. A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
+    `encoding`, `delimiter`, `decimal`, `date_format`, `on_error` and `quoted_newlines` say how texts are read
+    (docs/how-to/load-data.md). A load that loses many values warns (errors.LoadWarning). With `strict` it is refused
     (errors.CatalogError).
     A stored answer is never used for other data, because the data version is a keyed digest of the content. A new
     `version` makes the same data a new data version.

@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from lesson_cells import read_cells, run_cell
 from lesson_figures import FIGURES
+from notebook_cells import read_cells, run_cell
 
 import sfumato as sf
 
@@ -82,7 +82,7 @@ def test_a_wrong_lesson_is_noticed(tmp_path):
     with pytest.raises(AssertionError):
         run_cell(cells[2], names, "wrong")
     wrong.write_text("# %% [markdown]\nno sign\n")
-    with pytest.raises(AssertionError, match="no text"):
+    with pytest.raises(ValueError, match="no text"):
         read_cells(wrong)
 
 
