@@ -38,6 +38,10 @@ BY_HAND = {
     "export-unreadable": ("The file cannot be read.", "Check the path and its permissions."),
     "file": ("A file could not be read or written.", "Check the path, its permissions, and the space on the disk."),
     "fit-stale": ("The data was prepared again while a model was fitted.", "Fit again."),
+    "interrupted": (
+        "Ctrl-C stopped the command.",
+        "The message says whether something was charged. If it was, ask the same question again: its answer costs nothing further.",
+    ),
     "invalid-parameter": (
         "An argument breaks a public rule.",
         "The message states the rule and what kind of value it got.",
