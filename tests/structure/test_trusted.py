@@ -14,7 +14,7 @@ from count_trusted import (
 )
 from test_imports import EVERYTHING, import_graph, module_name
 
-MOST_LINES = 4_080
+MOST_LINES = 4_085
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 
 

@@ -42,7 +42,7 @@ class Program(TyperGroup):
         if code == INTERRUPTED:
             typer.echo("", err=True)  # the shell's next prompt begins on a line of its own
         if standalone_mode:
-            sys.exit(code)
+            sys.exit(code if isinstance(code, int) else 0)  # a command that returns nothing has done its work
         return code
 
 

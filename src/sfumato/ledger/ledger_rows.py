@@ -52,13 +52,19 @@ def run_transaction(connection: sa.Connection, *, write: bool) -> Iterator[None]
 
     SQLite takes the write lock before anything is read. On PostgreSQL, `read_head(lock=True)` takes it.
     """
-    on_sqlite = connection.dialect.name == "sqlite"
-    if not on_sqlite:
+    if connection.dialect.name != "sqlite":
         connection.execution_options(isolation_level="READ COMMITTED" if write else "REPEATABLE READ")
-    with connection.begin():
-        if on_sqlite:  # its driver leaves this to us
-            connection.connection.cursor().execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        with connection.begin():
+            yield
+        return
+    driver: Any = connection.connection.dbapi_connection  # it leaves transactions to us
+    driver.execute("BEGIN IMMEDIATE" if write else "BEGIN").close()
+    try:
         yield
+        driver.commit()
+    except BaseException:
+        driver.rollback()
+        raise
 
 
 class LedgerRows:

@@ -28,8 +28,14 @@ NAMED = (exp.Alias, exp.Column, exp.Star, exp.Literal)
 
 def rewrite_syntax(tree: exp.Expr) -> exp.Expr:
     """Rewrite a tree, from its leaves to its root. An unnamed column is still called what the analyst wrote."""
+    nodes = list(tree.walk(bfs=False))
+    if not any(type(node) in REWRITTEN and not isinstance(node, exp.Select) for node in nodes):
+        for node in reversed(nodes):
+            if isinstance(node, exp.Select):
+                _rewrite_select(node)
+        return tree
     written = {id(node): _write_columns(node) for node in tree.find_all(exp.Select)}
-    for node in reversed(list(tree.walk(bfs=False))):
+    for node in reversed(nodes):
         rewrite = REWRITTEN.get(type(node))
         made = rewrite(node) if rewrite is not None else None
         if made is None or made is node:

@@ -5,6 +5,7 @@ CLAMPED BETWEEN. `is_keyword_here` says where a word that is also a possible nam
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot.dialects import DuckDB
 from sqlglot.tokenizer_core import Token, TokenType
@@ -50,34 +51,51 @@ class SqlDialect(DuckDB):  # type: ignore[misc]
 
 def rewrite_tokens(tokens: list[Token], sql: str) -> list[Token]:
     """The same question in tokens that the parser of DuckDB's SQL reads. The list itself is changed."""
-    words = {token.text.upper() for token in tokens}
-    for before, token in zip([None, *tokens], tokens, strict=False):
+    for token in tokens:
         token.comments = []
-        if before is not None and before.token_type in BEFORE_TYPE and token.text.upper() in TYPE_NAMES:
-            token.token_type = TYPE_NAMES[token.text.upper()]
-    _rename_functions(tokens)
-    _join_decimals(tokens)
-    if any(token.token_type is TokenType.L_BRACKET for token in tokens):
+    words = {token.text.upper() for token in tokens}  # most questions need none of the following
+    if not words.isdisjoint(TYPE_NAMES):
+        _rename_types(tokens)
+    if not words.isdisjoint(SAME_FUNCTIONS):
+        _rename_functions(tokens)
+    if not words.isdisjoint(PLACES):
+        _count_places(tokens)
+    if "." in words:
+        _join_decimals(tokens)
+    if "[" in words:
         _read_brackets(tokens, sql)
-    _split_dotted_names(tokens, sql)
+    if "`" in sql:
+        _split_dotted_names(tokens, sql)
     while len(tokens) > 2 and _is_wrapped(tokens):
         del tokens[0], tokens[-1]
+    special = not words.isdisjoint(("CLAMPED", "ANONYMIZATION"))
     for place in range(len(tokens) - 1, -1, -1):
         if tokens[place].token_type is TokenType.SELECT:
             _read_select(tokens, place)
-        elif "CLAMPED" in words and tokens[place].text.upper() == "CLAMPED":
+        elif special and tokens[place].text.upper() == "CLAMPED":
             _read_clamped(tokens, place)
-        elif "ANONYMIZATION" in words and tokens[place].text.upper() == "ANONYMIZATION":
+        elif special and tokens[place].text.upper() == "ANONYMIZATION":
             tokens[place] = _copy(tokens[place], TokenType.VAR, "DIFFERENTIAL_PRIVACY", tokens[place].start)
     return tokens
 
 
+def _rename_types(tokens: list[Token]) -> None:
+    """Read the types of BigQuery after AS and ::."""
+    for before, token in pairwise(tokens):
+        if before.token_type in BEFORE_TYPE and token.text.upper() in TYPE_NAMES:
+            token.token_type = TYPE_NAMES[token.text.upper()]
+
+
 def _rename_functions(tokens: list[Token]) -> None:
-    """Write the known name of a function, and x[OFFSET(2)] as x[3]."""
+    """Write the known name of a function."""
     for place in range(len(tokens) - 1):
         word = tokens[place].text.upper()
         if tokens[place + 1].token_type is TokenType.L_PAREN and word in SAME_FUNCTIONS:
             tokens[place] = _copy(tokens[place], TokenType.VAR, SAME_FUNCTIONS[word], tokens[place].start)
+
+
+def _count_places(tokens: list[Token]) -> None:
+    """Write x[OFFSET(2)] as x[3]."""
     for place in range(len(tokens) - 5, 0, -1):
         before, name, opened, number, closed, after = tokens[place - 1 : place + 5]
         brackets = [one.token_type for one in (before, opened, closed, after)]

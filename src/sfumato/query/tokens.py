@@ -73,6 +73,7 @@ DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '..
 PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 QUOTED = re.compile(r"""('|").*?(?:\1|(?P<open>\Z))|--[^\n]*|/\*.*?(?:\*/|(?P<open_comment>\Z))""", re.DOTALL)
+OTHER_ARGUMENTS = re.compile("decode|datediff", re.IGNORECASE)
 DIALECT = SqlDialect()
 _OWN = threading.local()
 BEGIN = "Begin with SELECT COUNT(*) FROM a table."
@@ -104,12 +105,18 @@ def read_tokens(sql: object, *, clauses: bool = True) -> tuple[list[Token], DpOp
         hint = FIRST_WORD_HINTS.get(word) or WORD_HINTS.get(word, meant)
         raise _build_token_refusal(tokens[0], text, "A question is one SELECT statement, but this begins with {}", hint)
     _check_tokens(tokens, text, clauses=clauses)
+    if OTHER_ARGUMENTS.search(text):
+        _rename_by_arguments(tokens)
+    return tokens, options
+
+
+def _rename_by_arguments(tokens: Sequence[Token]) -> None:
+    """Rename functions that the parser knows with other arguments."""
     for place, (token, after) in enumerate(pairwise(tokens)):
         if token.text.upper() == DECODE and _is_kind(after, TokenType.L_PAREN):
             token.text = CASES
         elif token.text.upper() == "DATEDIFF" and count_commas(tokens, place) == 1:
             token.text = "DATEDIFF_DAYS"  # DATEDIFF(last, first), of MySQL and Spark
-    return tokens, options
 
 
 def _split_tokens(sql: object) -> list[Token]:
@@ -169,8 +176,8 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None: 
     opened: list[int] = []
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) else None
-        if function_words.read_word(token, after):
-            continue
+        if (len(token.text) == 8 or token.token_type is TokenType.DIV) and function_words.read_word(token, after):
+            continue  # INTERVAL
         kind = token.token_type
         if kind in NESTING:
             nesting += NESTING[kind]
