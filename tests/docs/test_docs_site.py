@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import typer
 from check_site import find_troubles
@@ -190,3 +191,24 @@ def test_figures_of_the_readme_are_those_of_the_bench():
     learned = (ROOT / "docs" / "learning-accuracy.md").read_text()
     better, ties = re.search(r"Of 159 rows, (\d+) are better, (\d+) are ties and none is worse", learned).groups()
     assert f"{better} of 159 rows better, {ties} ties, none worse" in readme
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "scale"),
+    [
+        ("COUNT(*)", 3), ("COUNT(x)", 3), ("COUNT(DISTINCT id)", 1), ("COUNT(DISTINCT t)", 3), ("SUM(x)", 3 * 10),
+        ("AVG(x)", 3 * 12), ("VARIANCE(x)", 3 * 12**2), ("MEDIAN(x)", 3), ("MAX(x)", 3),
+    ],
+)  # fmt: skip
+def test_costs_of_aggregates_are_those_of_the_sql_page(aggregate, scale):
+    """r = 3 rows, [a, b] = [-2, 10], the whole epsilon of 1 for one measurement."""
+    rows = {"id": ["1", "2"], "x": [1.0, 2.0], "t": ["u", "v"]}
+    columns = {"id": sf.Id(), "x": sf.Real(-2, 10), "t": sf.Text()}
+    with sf.protect(
+        pd.DataFrame(rows), name="t", unit="id", max_rows_per_unit=3, columns=columns, budget=sf.Budget(epsilon=1)
+    ) as table:
+        told = table.preview(f"SELECT {aggregate} AS a FROM t", epsilon=1, assume={"n": 4000})
+    (measured,) = re.findall(r"mechanism, scale ([\d,.]+);", told.explain())
+    assert float(measured.replace(",", "")) == scale
+    if aggregate == "AVG(x)":
+        assert told.margins["a"] == pytest.approx(2 * scale / 4000, rel=0.1)

@@ -63,7 +63,9 @@ def _write_page(path: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links to files as links to pages."""
+    """Rewrite links to files as links to pages. Search shows proofs and decisions after pages for users."""
+    if page.file.src_uri.startswith(("claims/", "decisions/", "project/")):
+        page.meta.setdefault("search", {"boost": 0.1})
     origin = _origins.get(page.file.src_uri)
     if origin is None:
         return markdown
