@@ -12,7 +12,7 @@ import typer
 from sfumato.cli.lab_results import Html
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.reported_charges import charging
-from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
+from sfumato.cli.show import AsJson, print_answer, print_json, print_preview, say, working
 from sfumato.errors import SfumatoError
 
 if TYPE_CHECKING:
@@ -105,23 +105,7 @@ def preview(
                 }
             )
             return
-        changes = {output.column: output.formula for output in found.sensitivities}
-        margins = {name: "unknown" if half is None else f"±{half:,.4g}" for name, half in found.margins.items()}
-        rows = [[name, text, changes.get(name, ""), found.reasons.get(name, "")] for name, text in margins.items()]
-        margin_in = f"margin ({100 * found.confidence:.4g} %)"
-        print_table(["column", margin_in, "one person changes", "why"], rows, right=[1, 2])
-        say(f"Margins cover the noise only. {BIAS}", "dim")
-        before = "It was answered before. " if found.cached else ""
-        if found.cost != found.population_cost:
-            before = "Another analyst has this answer: it counts against your own limit only. "
-        fits = "fits" if found.fits else "does not fit"
-        say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
-        if found.delta_note:
-            say(found.delta_note)
-        for suggestion in found.suggestions:
-            say(str(suggestion), "dim")
-        for warning in found.warnings:
-            say(f"Warning: {warning}", "yellow")
+        print_preview(found)
 
 
 def ask(

@@ -25,6 +25,7 @@ from sfumato.cli import (
     pinning,
     plan_command,
     serve_commands,
+    shell_command,
     survey_commands,
 )
 from sfumato.cli.program import FOLDER, Program
@@ -110,6 +111,7 @@ app.command(rich_help_panel="Ask")(ask_commands.preview)
 app.command(rich_help_panel="Ask")(ask_commands.ask)
 app.command(rich_help_panel="Ask")(ask_commands.explain)
 app.command(rich_help_panel="Ask")(plan_command.plan)
+app.command(rich_help_panel="Ask")(shell_command.shell)
 app.command(rich_help_panel="Ask")(improve.upgrade)
 app.command(rich_help_panel="Ask")(improve.diagnose)
 app.command(rich_help_panel="Own")(improve.bounds)

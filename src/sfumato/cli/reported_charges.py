@@ -34,22 +34,28 @@ def charging(folder: Path, as_json: bool) -> "Iterator[Curator]":
     refuse_closed_output()
     from sfumato.opening import open_folder
 
-    with open_folder(folder) as curator:
-        ledger = curator.ledger()
-        first = ledger.head()[0]
-        try:
-            yield curator
-            sys.stdout.flush()
-        except KeyboardInterrupt:
-            tell(SfumatoError("interrupted", "Interrupted.", describe_charges(ledger, first)), as_json)
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            _report_unread("The reader of the output has closed it.", ledger, first, as_json)
-            raise
-        except OSError as error:
-            where = f"{error.filename}: " if error.filename else "The output could not be written: "
-            _report_unread(f"{where}{error.strerror}.", ledger, first, as_json)
-            raise typer.Exit(OTHER) from None
+    with open_folder(folder) as curator, reporting(curator, as_json):
+        yield curator
+
+
+@contextmanager
+def reporting(curator: "Curator", as_json: bool) -> Iterator[None]:
+    """Report what is charged inside, if Ctrl-C, a closed pipe or a full disk ends it before the result is printed."""
+    ledger = curator.ledger()
+    first = ledger.head()[0]
+    try:
+        yield
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        tell(SfumatoError("interrupted", "Interrupted.", describe_charges(ledger, first)), as_json)
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        _report_unread("The reader of the output has closed it.", ledger, first, as_json)
+        raise
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else "The output could not be written: "
+        _report_unread(f"{where}{error.strerror}.", ledger, first, as_json)
+        raise typer.Exit(OTHER) from None
 
 
 def refuse_closed_output() -> None:

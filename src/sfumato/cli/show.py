@@ -19,6 +19,7 @@ from rich.text import Text
 from sfumato.json_values import replace_infinite
 
 if TYPE_CHECKING:
+    from sfumato.answering.preview import Preview
     from sfumato.answers.answer import Answer
 
 PATIENCE = 1.0  # seconds before a spinner
@@ -104,6 +105,31 @@ def print_answer(answer: "Answer") -> None:
     print_table(headings, rows, right=right)
     say(f"{answer.price()} {answer.interval_note}".rstrip(), "dim")
     for warning in answer.warnings:
+        say(f"Warning: {warning}", "yellow")
+
+
+def print_preview(found: "Preview") -> None:
+    """Print the margins, the cost, and what would make a margin smaller."""
+    from sfumato.answers.interval_terms import BIAS
+
+    changes = {output.column: output.formula for output in found.sensitivities}
+    margins = {name: "unknown" if half is None else f"±{half:,.4g}" for name, half in found.margins.items()}
+    rows = [[name, text, changes.get(name, "")] for name, text in margins.items()]
+    print_table(["column", f"margin ({100 * found.confidence:.4g} %)", "one person changes"], rows, right=[1, 2])
+    for reason in dict.fromkeys(found.reasons.values()):
+        names = ", ".join(name for name, own in found.reasons.items() if own == reason)
+        say(f"{names}: {reason}")
+    say(f"Margins cover the noise only. {BIAS}", "dim")
+    before = "It was answered before. " if found.cached else ""
+    if found.cost != found.population_cost:
+        before = "Another analyst has this answer: it counts against your own limit only. "
+    fits = "fits" if found.fits else "does not fit"
+    say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
+    if found.delta_note:
+        say(found.delta_note)
+    for suggestion in found.suggestions:
+        say(str(suggestion), "dim")
+    for warning in found.warnings:
         say(f"Warning: {warning}", "yellow")
 
 
