@@ -20,6 +20,14 @@ PLOT = "sfumato-demo.svg"
 SMOKERS = "SELECT COUNT(*) AS smokers FROM patients WHERE smoker"
 PAIN = "SELECT ward, COUNT(*) AS n, AVG(pain) AS pain FROM patients GROUP BY ward"
 
+NEXT = (
+    ("Your own data", "sfumato init clinic && sfumato -C clinic add visits visits.csv --unit patient_id"),
+    ("Ask it at a prompt, with a preview before each question", "sfumato -C clinic shell"),
+    ("Ask it in Python or a notebook", "import sfumato as sf; clinic = sf.open('clinic'); clinic.tables"),
+    ("What an epsilon means for one person", "sfumato epsilon 1"),
+    ("What goes wrong without noise", "sfumato lab"),
+)
+
 Command = Callable[[list[str]], int]
 
 
@@ -66,7 +74,10 @@ def run_demo(console: Console, command: Command, plot: Path | None) -> None:
         console.print(
             f"That was the tour. The clinic is deleted{f'; the plot is in {plot}' if plot else ''}.", markup=False
         )
-        console.print("Your own data: sfumato init DIR, then sfumato -C DIR add NAME SOURCE --unit COLUMN")
+        console.print(Rule(Text("What to do next", "bold"), align="left"))
+        for purpose, line in NEXT:
+            console.print(f"{purpose}:", markup=False)
+            console.print(Text(f"  {line}", "cyan"), soft_wrap=True)
 
 
 @contextmanager

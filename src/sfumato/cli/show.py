@@ -3,11 +3,12 @@
 
 import json
 import math
+import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.cells import cell_len
@@ -66,15 +67,23 @@ def print_table(
     """
     console = to_stdout()
     cells = [[printable(cell) for cell in row] for row in rows]
+    titles = [printable(heading) for heading in headings]
+    if console.is_terminal:
+        words = [max(_measure_longest_word(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
+        whole = [max(cell_len(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
+        if (sum(whole) + 2 * len(whole) if below else sum(words) + 3 * len(words) + 1) > console.width:
+            _print_records(titles, cells, below)
+            return
     if console.is_terminal and not below:
         table = Table(header_style="bold")
-        for index, heading in enumerate(headings):
-            table.add_column(Text(printable(heading)), justify="right" if index in right else "left", overflow="fold")
+        for index, heading in enumerate(titles):
+            justify: Literal["left", "right"] = "right" if index in right else "left"
+            table.add_column(Text(heading), justify=justify, overflow="fold", min_width=words[index])
         for row in cells:
             table.add_row(*map(Text, row))
         console.print(table)
         return
-    lines = [[printable(heading) for heading in headings], *cells]
+    lines = [titles, *cells]
     widths = [max(cell_len(line[index]) for line in lines) for index in range(len(headings))]
     for line, text in zip(lines, ["", *(below or [""] * len(rows))], strict=True):
         padded = (
@@ -84,6 +93,23 @@ def print_table(
         typer.echo("  ".join(padded).rstrip())
         if text:
             typer.echo(" " * indent + printable(text))
+
+
+def _measure_longest_word(text: str) -> int:
+    """The columns that a text needs at least, if it is wrapped between words. An interval is one word."""
+    return max((cell_len(word) for word in re.findall(r"\[[^\]]*\]|\S+", text)), default=0)
+
+
+def _print_records(titles: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str]) -> None:
+    """Print each row as lines of `heading: value`, where a table does not fit the terminal."""
+    for number, row in enumerate(rows):
+        if number:
+            say("")
+        for title, cell in zip(titles, row, strict=True):
+            if cell.strip():
+                say(f"{title}: {cell}" if title else cell)
+        if below and below[number]:
+            say(below[number])
 
 
 def print_answer(answer: "Answer") -> None:
@@ -98,7 +124,8 @@ def print_answer(answer: "Answer") -> None:
     headings = list(answer.columns)
     right = [index for index, name in enumerate(answer.columns) if name in measured]
     console = to_stdout()
-    if console.is_terminal and measured and len(rows) > 1:
+    needed = sum(max(cell_len(row[index]) for row in [headings, *rows]) + 3 for index in range(len(headings))) + 1
+    if console.is_terminal and measured and len(rows) > 1 and needed + BAR + 3 <= console.width:
         drawn = _list_intervals(answer, measured[0], console.options.ascii_only)
         headings.append(f"{measured[0]} (interval)")
         rows = [[*row, bar] for row, bar in zip(rows, drawn, strict=True)]

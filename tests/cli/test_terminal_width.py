@@ -1,0 +1,46 @@
+"""Printed tables fit terminals of 40 and of 200 columns, and no word is broken."""
+
+import re
+
+import pytest
+from clinic import BY_CITY, COUNT
+from rich.cells import cell_len
+
+SQL = "SELECT city, smoker, COUNT(*) AS number_of_patients, AVG(age) AS average_age FROM patients GROUP BY city, smoker"
+
+
+def at_terminal(clinic, width, *command):
+    """What a terminal of this width shows, without colours."""
+    shown = clinic(*command, env={"COLUMNS": str(width), "FORCE_COLOR": "1", "TERM": "xterm"})
+    assert shown.exit_code == 0, shown.output
+    return re.sub(r"\x1b\[[0-9;]*m", "", shown.stdout).splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("check",), ("budget",), ("ledger",), ("ask", SQL, "--epsilon", "1"), ("ask", BY_CITY, "--epsilon", "0.5"),
+        ("preview", SQL, "--epsilon", "1"), ("plan", COUNT, SQL, "--epsilon", "1"), ("ledger", "show", "2"),
+    ],
+    ids=lambda command: " ".join(command[:1]),
+)  # fmt: skip
+def test_every_line_fits(clinic, width, command):
+    assert clinic("ask", COUNT, "--epsilon", "0.5").exit_code == 0
+    lines = at_terminal(clinic, width, *command)
+    assert max(map(cell_len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_words_are_whole(clinic, width):
+    shown = " ".join(at_terminal(clinic, width, "check"))
+    assert all(word in shown for word in ("patient_id", "nullable", "category", "boolean", "integer"))
+    asked = " ".join(at_terminal(clinic, width, "ask", SQL, "--epsilon", "1"))
+    assert "number_of_patients" in asked
+    assert "average_age" in asked
+
+
+def test_a_wide_terminal_has_a_table_and_bars(clinic):
+    wide, narrow = (at_terminal(clinic, width, "ask", BY_CITY, "--epsilon", "1") for width in (200, 40))
+    assert any("●" in line for line in wide)
+    assert not any("●" in line for line in narrow)
