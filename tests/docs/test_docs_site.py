@@ -38,10 +38,13 @@ def test_every_command_and_option_is_in_the_reference():
             assert all(f"`{option}`" in page for option in parameter.opts if option.startswith("--"))
 
 
-def test_every_error_has_a_cause_and_a_fix():
+def test_every_error_has_a_cause_and_a_fix(capsys):
     found = find_errors()
     assert set(found) == set(CAUSES), "tools/site/error_causes.py has one line for each code"
     page = write_errors()
+    (snippet,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(snippet, {})
+    assert capsys.readouterr().out.startswith("invalid-parameter | epsilon must be")
     for code in found:
         assert f"\n## {code}\n" in page
     for cause, fix in BY_HAND.values():

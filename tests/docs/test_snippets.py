@@ -19,7 +19,8 @@ ELSEWHERE = {  # pages whose snippets need more than a folder, and the test that
     "docs/sql.md": "tests/query/test_sql_page.py",
     "docs/tpch.md": "tests/tpch/tpch_questions.py",
 }
-WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = [path for folder in ("docs", "examples") for path in sorted((ROOT / folder).rglob("*.md"))]
+WRITTEN += sorted(ROOT.glob("*.md"))
 PEERS = ROOT / "docs" / "how-to" / "migrate"  # see test_migration_pages.py
 PAGES = [
     path

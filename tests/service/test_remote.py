@@ -96,6 +96,14 @@ def test_the_snippet_of_the_documentation_runs(service, clinic):
     exec(compile(snippet, "service.md", "exec"), {"url": service, "token": clinic.tokens["bob"]})
 
 
+def test_the_snippet_of_the_operators_tutorial_runs(service, clinic):
+    text = (Path(__file__).parents[2] / "docs" / "tutorials" / "operator.md").read_text()
+    (snippet,) = re.findall(r'```python title="With the running service"\n(.*?)```', text, re.DOTALL)
+    assert '"http://127.0.0.1:8000"' in snippet
+    code = snippet.replace('"http://127.0.0.1:8000"', "url")
+    exec(compile(code, "operator.md", "exec"), {"url": service, "token": clinic.tokens["bob"]})
+
+
 def test_the_commands_of_the_documentation_run(tmp_path, capsys, monkeypatch):
     """Each command of the owner's block but the last, which serves until it is stopped."""
     from sfumato.cli.main import app
