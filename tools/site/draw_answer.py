@@ -50,7 +50,7 @@ def draw(answer: sf.Answer) -> str:
         "Average delay of flights from New York, 2013",
         subtitle="One row per aircraft and month, epsilon = 1. Lines: 95 % confidence intervals for the noise.",
     )
-    chart = altair.layer(bars, rules).properties(width=640, height=240, title=title, background="#ffffff")
+    chart = altair.layer(bars, rules).properties(width=640, height=200, title=title, background="#ffffff")
     return str(vl_convert.vegalite_to_svg(chart.to_dict()))
 
 

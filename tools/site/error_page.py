@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from error_causes import CAUSES
@@ -76,6 +77,7 @@ def write_errors() -> str:
     return "\n".join(lines) + "\n"
 
 
+@cache
 def find_errors() -> dict[str, list[Told]]:
     """Each code with the places that raise it."""
     found: dict[str, list[Told]] = defaultdict(list)
