@@ -84,7 +84,7 @@ def test_an_answer_is_the_object_that_a_curator_returns(people):
     assert (answer.cost.epsilon, float(answer.cost.epsilon)) == (Decimal("0.1"), 0.1)
     assert answer.to_pandas(intervals=True).columns.tolist()[:3] == ["city", "n", "n_low"]
     assert "Laplace" in answer.explain()
-    assert answer.plot().to_dict()["title"]["text"] == "n"
+    assert answer.plot().to_dict()["title"]["text"] == "n, age by city"
     assert answer.disclosure["signature"]
     assert answer.loss.group(3) == sf.PureDP("0.3")
     assert people.ask(BY_CITY, epsilon=0.1).cached

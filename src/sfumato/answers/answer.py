@@ -1,11 +1,12 @@
 """Answer: the rows, their intervals, an explanation and plots. It is computed from released values only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sfumato.answers.answer_chart import ChartData, Plot, draw_answer
 from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
 from sfumato.answers.output_sensitivity import ColumnSensitivity
@@ -19,7 +20,6 @@ from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    import altair
     import pandas
     import polars
     import pyarrow
@@ -222,35 +222,26 @@ class Answer:
         note = f"{self.price()} {self.interval_note}".rstrip()
         return write_rows_html(self.columns, self.rows, self.intervals, self.warnings, note)
 
-    def plot(self, column: str | None = None) -> "altair.LayerChart | altair.FacetChart":
-        """A bar chart of one column with its confidence intervals, one bar per row."""
-        import altair
+    def plot(self, column: str | Sequence[str] | None = None) -> Plot:
+        """Draw columns with their confidence intervals: one of them, some, or all numbers of the answer.
 
+        Dates become a time series, bins a histogram, and a second key has colours.
+        """
         measured = [name for name in self.columns if name not in self.keys]
-        name = next(iter(measured), "") if column is None else column
-        if not isinstance(name, str) or name not in measured:
-            raise InvalidParameter("column", f"must be one of {', '.join(measured) or 'the numbers'}", "something else")
-        labels = [", ".join(str(row[key]) for key in self.keys) or name for row in self.rows]
-        values = [
-            {"label": label, "value": row[name], "low": ends[name][0], "high": ends[name][1]}
-            for label, row, ends in zip(labels, self.rows, self.intervals, strict=True)
-            if name in ends
+        numbers = [name for name in measured if any(isinstance(row[name], (int, float)) for row in self.rows)]
+        wanted = [column] if isinstance(column, str) else numbers or measured[:1] if column is None else list(column)
+        if not wanted or not all(isinstance(name, str) and name in measured for name in wanted):
+            rule = f"must be one of {', '.join(measured) or 'the numbers'}, or a list of them"
+            raise InvalidParameter("column", rule, "something else")
+        bare = [name for name in wanted if not any(name in ends for ends in self.intervals)]
+        level = f"{100 * self.confidence:.4g} % confidence intervals; {self.cost}"
+        covered = "Intervals cover the noise, not the bias from contribution bounds and clamping (see diagnose)."
+        notes = [
+            *([level, covered] if len(bare) < len(wanted) else [str(self.cost)]),
+            f"No interval in value: {', '.join(bare)}." if bare else "",
         ]
-        title = " · ".join(self.keys) or None
-        base = altair.Chart(altair.InlineData(values=values))
-        across = altair.X(
-            "label:N", sort=None, title=title, axis=altair.Axis(labelAngle=0 if len(values) < 12 else -60)
-        )
-        bars = base.mark_bar(color="#8aa0b8").encode(x=across, y=altair.Y("value:Q", title=name))
-        rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
-            x=across, y=altair.Y("low:Q", title=name), y2="high:Q"
-        )
-        caption = [
-            f"{100 * self.confidence:.4g} % confidence intervals; {self.cost}",
-            "Intervals cover the noise, not the bias from contribution bounds and clamping (see diagnose).",
-        ]
-        width = max(240, 36 * len(values))
-        return altair.layer(bars, rules).properties(width=width, height=260, title=altair.Title(name, subtitle=caption))
+        caption = "\n".join(note for note in notes if note)
+        return draw_answer(ChartData(self.rows, self.intervals, self.keys, caption), wanted)
 
 
 def _compute_later(name: str) -> None:

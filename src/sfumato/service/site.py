@@ -251,7 +251,8 @@ def _add_answers(app: FastAPI, accounts: Accounts) -> None:
     def draw(request: Request, name: str, column: str | None = None, theme: str = "light") -> Response:
         session = require_session(request)
         answer = find_answer(accounts, session.user, name).read()
-        return Response(draw_svg(answer.plot(column), dark=theme == "dark"), media_type="image/svg+xml")
+        first = next((name for name in answer.columns if name not in answer.keys), None)
+        return Response(draw_svg(answer.plot(column or first), dark=theme == "dark"), media_type="image/svg+xml")
 
     @app.get("/answers/{name}/answer.{form}", include_in_schema=False)
     def download(request: Request, name: str, form: str) -> Response:
