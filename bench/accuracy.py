@@ -1,7 +1,7 @@
 """The errors of Sfumato and four peers for the same questions, at the same epsilon, on the same data and unit.
 
 Run by `make bench`. A row ends in "met" or "MISSED"; the program fails if any row is missed. `--markdown` writes the
-table into docs/accuracy.md. Each library is asked by its own script in `side_by_side/`, the peers in an environment
+table into docs/accuracy.md. Each library is asked by its own script in `peers/`, the peers in an environment
 of their own, made when it is first needed (`.venv/peers`): they want other versions of numpy, pandas, polars and
 scikit-learn than we do. What a peer said is kept there until its script or the data changes; `--fresh` asks again.
 """
@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from side_by_side.environments import PEERS, PLACE, find_python
-from side_by_side.page_tables import write_table
-from side_by_side.question_costs import list_costs
-from side_by_side.workload_errors import list_workloads
+from peers.environments import PEERS, PLACE, find_python
+from peers.page_tables import write_table
+from peers.question_costs import list_costs
+from peers.workload_errors import list_workloads
 
 ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = ROOT / "bench" / "side_by_side"
+SCRIPTS = ROOT / "bench" / "peers"
 PAGE = ROOT / "docs" / "accuracy.md"
 
 EPSILONS = ("0.1", "1")

@@ -2,7 +2,7 @@
 
 Same data, same declared bounds, same ε, same splits and the same neighbouring relation for all. A row ends in "met" or
 "MISSED"; the program fails if any row is missed. `--markdown` writes the tables into docs/learning-accuracy.md. Each
-library has a script in `side_by_side/`, and the peers an environment of their own, made when it is first needed. Scores
+library has a script in `peers/`, and the peers an environment of their own, made when it is first needed. Scores
 are stored there until a script, the data or the code of the estimator changes, so a run that was interrupted goes on
 where it ended; `--fresh` measures again. Times are never stored.
 
@@ -26,13 +26,13 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from side_by_side.environments import ROOT
-from side_by_side.fit_times import LIMIT as MOST_TIME
-from side_by_side.fit_times import ROUNDS, measure_fits
-from side_by_side.learned_scores import NO_NOISE, OURS, PLAIN, Said, Scores, Task, ask_library
-from side_by_side.learning_sets import MILLION, list_classified, list_measured, read_adult
-from side_by_side.page_tables import write_table
-from side_by_side.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
+from peers.environments import ROOT
+from peers.fit_times import LIMIT as MOST_TIME
+from peers.fit_times import ROUNDS, measure_fits
+from peers.learned_scores import NO_NOISE, OURS, PLAIN, Said, Scores, Task, ask_library
+from peers.learning_sets import MILLION, list_classified, list_measured, read_adult
+from peers.page_tables import write_table
+from peers.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
 
 PAGE = ROOT / "docs" / "learning-accuracy.md"
 SECTIONS = ("adult", "sets", "regression", "speed")
@@ -44,7 +44,7 @@ PEER, BOOSTED_PEER = "diffprivlib", "interpret"
 LEAST_R2, ENOUGH_ROWS = 0.3, 5_000
 
 ADD, REPLACE = "add-remove", "replace-one"
-NEIGHBOURS = {  # the relation that diffprivlib's noise is calibrated for: see side_by_side/diffprivlib_models.py
+NEIGHBOURS = {  # the relation that diffprivlib's noise is calibrated for: see peers/diffprivlib_models.py
     "GaussianNB": ADD,
     "LogisticRegression": REPLACE,
     "DecisionTreeClassifier": ADD,
@@ -54,7 +54,7 @@ NEIGHBOURS = {  # the relation that diffprivlib's noise is calibrated for: see s
     "PCA": REPLACE,
     "HistogramDensity": ADD,
     "CategoricalNB": ADD,
-    "BoostedAdditiveClassifier": ADD,  # of DP-EBM: see side_by_side/interpret_models.py
+    "BoostedAdditiveClassifier": ADD,  # of DP-EBM: see peers/interpret_models.py
 }
 CLASSIFIERS = ("GaussianNB", "LogisticRegression", "DecisionTreeClassifier", "RandomForestClassifier")
 BOOSTED = ("BoostedAdditiveClassifier",)

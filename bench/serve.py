@@ -35,7 +35,7 @@ sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent
 from killed_workers import Killing, check_charges
 from postgres_server import run_server
 from served_clinic import make_clinic
-from side_by_side.http_load import Load, send_all
+from peers.http_load import Load, send_all
 
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts
@@ -122,7 +122,7 @@ def measure_load(previews: int, asks: int) -> list[str]:
     with (
         run_app("sfumato.service.run_service:make_worker_app", "/v1/health", factory=True,
                 **{VARIABLE: settings.to_json()}) as port,
-        run_app("side_by_side.bare_endpoint:app", "/openapi.json", **bare_place) as bare_port,
+        run_app("peers.bare_endpoint:app", "/openapi.json", **bare_place) as bare_port,
     ):  # fmt: skip
         send_all(port, tokens, 4 * ANALYSTS, lambda number: write_question(10**6 + number, preview=True))  # warm up
         previewed = send_all(port, tokens, previews, lambda number: write_question(number, preview=True))

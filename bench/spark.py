@@ -18,7 +18,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
-from side_by_side.environments import find_python
+from peers.environments import find_python
 
 import sfumato as sf
 
@@ -117,7 +117,7 @@ def measure_units(report: Report, session: SparkSession, path: Path, folder: Pat
 
 def measure_tmlt(report: Report, path: Path, ours: dict[str, float]) -> None:
     """tmlt.analytics in its own environment, on the same file, with the same number of processors."""
-    script = Path(__file__).parent / "side_by_side" / "tmlt_speed.py"
+    script = Path(__file__).parent / "peers" / "tmlt_spark_speed.py"
     done = subprocess.run([find_python("tmlt"), script, path], capture_output=True, text=True, check=False)
     if done.returncode:
         report.table.add_row("tmlt.analytics", "", "-", "", "", done.stderr.strip().splitlines()[-1][:60])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-from side_by_side.estimator_code import read_estimator_code
+from peers.estimator_code import read_estimator_code
 
 ROOT = Path(__file__).parents[2]
 ESTIMATORS = ("KMeans", "HistogramDensity")

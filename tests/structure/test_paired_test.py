@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
-from side_by_side.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
+from peers.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
 
 
 @pytest.mark.parametrize("shift", [0, 0.3, -1])

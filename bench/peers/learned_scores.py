@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from side_by_side.environments import PEERS, PLACE, ROOT, find_python
-from side_by_side.estimator_code import read_estimator_code
-from side_by_side.learning_sets import LearningSet, draw_tests
+from peers.environments import PEERS, PLACE, ROOT, find_python
+from peers.estimator_code import read_estimator_code
+from peers.learning_sets import LearningSet, draw_tests
 
 SCRIPTS = Path(__file__).parent
 OURS, PLAIN = "sfumato", "plain"

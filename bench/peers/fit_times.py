@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from side_by_side.learning_sets import Floats, draw_million
+from peers.learning_sets import Floats, draw_million
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import CategoricalNB, GaussianNB

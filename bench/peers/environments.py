@@ -15,9 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = Path(os.environ.get("SFUMATO_BENCH_PEERS") or ROOT / ".venv" / "peers")
 PEERS = {
     "opendp": ("opendp[polars]==0.16.0",),
-    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.8"),
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn<1.8", "pandas", "pyarrow"),
     "tmlt": ("tmlt.analytics==0.21.0",),
-    "pipelinedp": ("pipeline-dp==0.3.1",),
+    "pipelinedp": ("pipeline-dp==0.3.1", "pandas", "pyarrow"),
+    "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow"),
+    "pydp": ("python-dp==1.1.5", "pandas", "pyarrow"),
     "interpret": ("interpret-core==0.7.8",),
 }
 
