@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow docs audit mutants bench figures clean
+.PHONY: help demo test check test-slow docs audit mutants bench bench-peers figures clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
@@ -14,6 +14,7 @@ help:
 	@echo "make audit      measure the privacy loss of every mechanism, aggregate and randomiser; fails on a violation (minutes)"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
+	@echo "make bench-peers  time and memory beside six other systems, each in an environment of its own; writes docs/benchmarks.md"
 	@echo "make figures    run the attacks of the lab, and draw docs/attacks.md again"
 	@echo "make clean      remove .venv and caches"
 
@@ -87,6 +88,9 @@ mutants: .venv/.test
 
 bench: .venv/.bench
 	$(BIN)/python bench/run.py
+
+bench-peers: .venv/.bench
+	$(BIN)/python bench/peers/compare.py --write
 
 figures: .venv/.test
 	$(BIN)/python tests/lab/draw_attacks.py

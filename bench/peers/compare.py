@@ -65,7 +65,11 @@ def show(one: dict[str, object] | None, ours: dict[str, object] | None) -> str:
     if one is None or "seconds" not in one:
         return "-"
     taken, memory = float(str(one["seconds"])), float(str(one["megabytes"]))
-    ratio = "" if one is ours or ours is None or "seconds" not in ours else f", {taken / float(str(ours['seconds'])):,.3g} ×"
+    ratio = (
+        ""
+        if one is ours or ours is None or "seconds" not in ours
+        else f", {taken / float(str(ours['seconds'])):,.3g} ×"
+    )
     return f"{taken:,.2f} s{ratio}, {memory:,.0f} MB"
 
 

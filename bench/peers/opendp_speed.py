@@ -13,6 +13,9 @@ dp.enable_features("contrib", "honest-but-curious")
 ROWS = pl.scan_parquet(sys.argv[1])
 LENGTH = ROWS.select(pl.len()).collect().item()
 VALUE = pl.col("x").fill_null(0.0).fill_nan(0.0)
+ASKED = (dp.len().alias("n"), VALUE.dp.sum((0.0, 1.0)).alias("s"), VALUE.dp.mean((0.0, 1.0)).alias("a"))
+PERSON = dp.unit_of(contributions=1, identifier=pl.col("p"))
+MARGINS = [dp.polars.Margin(by=["k"], max_length=LENGTH, max_groups=len(KEYS))]
 
 
 def open_rows(unit: object, margins: list[object], delta: float | None = None) -> dp.Context:
@@ -21,16 +24,13 @@ def open_rows(unit: object, margins: list[object], delta: float | None = None) -
 
 
 def group() -> object:
-    margin = dp.polars.Margin(by=["k"], invariant="keys", max_length=LENGTH, max_groups=len(KEYS))
-    asked = open_rows(dp.unit_of(contributions=1), [margin]).query().group_by("k")
-    return asked.agg(dp.len(), VALUE.dp.sum((0.0, 1.0)), VALUE.dp.mean((0.0, 1.0))).release().collect()
+    asked = open_rows(dp.unit_of(contributions=1), MARGINS).query().group_by("k").agg(*ASKED)
+    return asked.with_keys(pl.LazyFrame({"k": KEYS})).release().collect()
 
 
 def group_people() -> object:
-    margin = dp.polars.Margin(by=["k"], invariant="keys", max_length=LENGTH, max_groups=len(KEYS))
-    asked = open_rows(dp.unit_of(contributions=1, identifier=pl.col("p")), [margin]).query()
-    asked = asked.truncate_per_group(MOST_ROWS).group_by("k")
-    return asked.agg(dp.len(), VALUE.dp.sum((0.0, 1.0)), VALUE.dp.mean((0.0, 1.0))).release().collect()
+    asked = open_rows(PERSON, MARGINS).query().truncate_per_group(MOST_ROWS).group_by("k").agg(*ASKED)
+    return asked.with_keys(pl.LazyFrame({"k": KEYS})).release().collect()
 
 
 def find_median() -> object:
@@ -41,10 +41,7 @@ def find_median() -> object:
 
 
 def find_keys() -> object:
-    asked = open_rows(
-        dp.unit_of(contributions=1, identifier=pl.col("p")), [dp.polars.Margin(max_length=LENGTH)], 1e-6
-    ).query()
-    asked = asked.truncate_per_group(1, by=["item"]).truncate_num_groups(MOST_ROWS, by=["item"])
+    asked = open_rows(PERSON, [dp.polars.Margin(max_length=LENGTH)], 1e-6).query().truncate_per_group(MOST_ROWS)
     return asked.group_by("item").agg(dp.len()).release().collect()
 
 

@@ -39,8 +39,12 @@ run(
         "person": lambda: ask("person", GROUPED, "p", PERSON, MOST_ROWS),
         "median": lambda: ask("median", "SELECT MEDIAN(x) AS m FROM t", sf.ROW, COLUMNS, 1),
         "keys": lambda: ask(
-            "keys", "SELECT item, COUNT(DISTINCT p) AS n FROM t GROUP BY item", "p",
-            {"p": sf.Id(), "item": sf.Text()}, MOST_ROWS, delta="1e-6",
+            "keys",
+            "SELECT item, COUNT(DISTINCT p) AS n FROM t GROUP BY item",
+            "p",
+            {"p": sf.Id(), "item": sf.Text()},
+            MOST_ROWS,
+            delta="1e-6",
         ),  # fmt: skip
         "noise": lambda: sf.Laplace(sensitivity=1, epsilon=1, of="reals").release(np.linspace(0, 1, 1_000_000)),
     }

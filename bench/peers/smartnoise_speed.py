@@ -24,13 +24,17 @@ run(
     {
         "grouped": lambda: ask(GROUPED, {"k": {"type": "string"}, "x": VALUE}, row_privacy=True, censor_dims=False),
         "person": lambda: ask(
-            GROUPED, {"p": {"type": "int", "private_id": True}, "k": {"type": "string"}, "x": VALUE},
-            max_ids=MOST_ROWS, censor_dims=False,
+            GROUPED,
+            {"p": {"type": "int", "private_id": True}, "k": {"type": "string"}, "x": VALUE},
+            max_ids=MOST_ROWS,
+            censor_dims=False,
         ),  # fmt: skip
         "median": "no median",
         "keys": lambda: ask(
             "SELECT item, COUNT(DISTINCT p) AS n FROM db.t GROUP BY item",
-            {"p": {"type": "int", "private_id": True}, "item": {"type": "string"}}, max_ids=MOST_ROWS, censor_dims=True,
+            {"p": {"type": "int", "private_id": True}, "item": {"type": "string"}},
+            max_ids=MOST_ROWS,
+            censor_dims=True,
         ),  # fmt: skip
         "noise": "its mechanisms are opendp's",
     }

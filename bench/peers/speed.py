@@ -25,7 +25,9 @@ def run(tasks: Mapping[str, Callable[[], object] | str]) -> None:
         print("\n" + json.dumps(measure(tasks[sys.argv[2]])))
         return
     for name, task in tasks.items():
-        print(json.dumps({"task": name, **({"cannot": task} if isinstance(task, str) else run_apart(name))}), flush=True)
+        print(
+            json.dumps({"task": name, **({"cannot": task} if isinstance(task, str) else run_apart(name))}), flush=True
+        )
 
 
 def run_apart(name: str) -> dict[str, object]:

@@ -141,6 +141,8 @@ def write_sentence(line: Line, found: Results, *, questions: bool = False) -> st
     digits = 0 if half >= 0.02 else 1 if half >= 0.002 else 2
     share = min(max(100 * middle, 0.0), 100.0)
     answered = "said yes to" if questions else "answered"  # also for a word that was found
+    if line.low <= 0 and line.high >= 1:
+        return f"Too few reports to say which share {answered} “{line.label}”: any share is possible ({sure})."
     return f"{share:.{digits}f} % ± {100 * half:.{digits}f} points {answered} “{line.label}” ({sure})."
 
 
