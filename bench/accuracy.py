@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from peers.environments import PEERS, PLACE, find_python
 from peers.page_tables import write_table
 from peers.question_costs import list_costs
 from peers.workload_errors import list_workloads
+from rich.console import Console
+from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = ROOT / "bench" / "peers"

@@ -24,8 +24,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from peers.environments import ROOT
 from peers.fit_times import LIMIT as MOST_TIME
 from peers.fit_times import ROUNDS, measure_fits
@@ -33,6 +31,8 @@ from peers.learned_scores import NO_NOISE, OURS, PLAIN, Said, Scores, Task, ask_
 from peers.learning_sets import MILLION, list_classified, list_measured, read_adult
 from peers.page_tables import write_table
 from peers.paired_test import LEVEL, compute_p_value, correct_for_many, count_needed_seeds, find_verdict
+from rich.console import Console
+from rich.table import Table
 
 PAGE = ROOT / "docs" / "learning-accuracy.md"
 SECTIONS = ("adult", "sets", "regression", "speed")

@@ -33,9 +33,9 @@ import psycopg
 sys.path += [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parents[1] / "tests" / "service")]
 
 from killed_workers import Killing, check_charges
+from peers.http_load import Load, send_all
 from postgres_server import run_server
 from served_clinic import make_clinic
-from peers.http_load import Load, send_all
 
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts

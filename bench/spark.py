@@ -15,10 +15,10 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+from peers.environments import find_python
 from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
-from peers.environments import find_python
 
 import sfumato as sf
 

@@ -68,7 +68,7 @@ def show(one: dict[str, object] | None, ours: dict[str, object] | None) -> str:
     ratio = (
         ""
         if one is ours or ours is None or "seconds" not in ours
-        else f", {taken / float(str(ours['seconds'])):,.3g} ×"
+        else f", {taken / float(str(ours['seconds'])):,.3g} x"
     )
     return f"{taken:,.2f} s{ratio}, {memory:,.0f} MB"
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from peers.environments import PEERS, PLACE, ROOT, find_python
 from peers.estimator_code import read_estimator_code
 from peers.learning_sets import LearningSet, draw_tests
+from rich.console import Console
 
 SCRIPTS = Path(__file__).parent
 OURS, PLAIN = "sfumato", "plain"

@@ -1,4 +1,4 @@
-"""python-dp (Google's C++ library) on the tasks of bench/peers/compare.py. It has no GROUP BY: pandas makes the groups."""
+"""python-dp (Google's C++ library) on the tasks of bench/peers/compare.py. It has no GROUP BY: pandas groups."""
 
 import sys
 

@@ -45,7 +45,7 @@ run(
             {"p": sf.Id(), "item": sf.Text()},
             MOST_ROWS,
             delta="1e-6",
-        ),  # fmt: skip
+        ),
         "noise": lambda: sf.Laplace(sensitivity=1, epsilon=1, of="reals").release(np.linspace(0, 1, 1_000_000)),
     }
 )

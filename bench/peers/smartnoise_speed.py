@@ -28,14 +28,14 @@ run(
             {"p": {"type": "int", "private_id": True}, "k": {"type": "string"}, "x": VALUE},
             max_ids=MOST_ROWS,
             censor_dims=False,
-        ),  # fmt: skip
+        ),
         "median": "no median",
         "keys": lambda: ask(
             "SELECT item, COUNT(DISTINCT p) AS n FROM db.t GROUP BY item",
             {"p": {"type": "int", "private_id": True}, "item": {"type": "string"}},
             max_ids=MOST_ROWS,
             censor_dims=True,
-        ),  # fmt: skip
+        ),
         "noise": "its mechanisms are opendp's",
     }
 )
