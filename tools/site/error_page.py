@@ -74,7 +74,25 @@ def write_errors() -> str:
                 f"    - {_escape(message)}{' *' + _escape(hint) + '*' if hint.strip('… ') else ''}"
                 for message, hint in shown
             ]
+    lines += ["", "## Over HTTP only", "", "| Code | Status | Message |", "|---|---:|---|"]
+    lines += [f"| `{code}` | {status} | {_escape(message)} |" for code, status, message in find_problems()]
     return "\n".join(lines) + "\n"
+
+
+def find_problems() -> list[tuple[str, int, str]]:
+    """The refusals of the service itself, which no Python user sees."""
+    found = set()
+    for path in sorted((ROOT / "src" / "sfumato" / "service").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            named = isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+                "write_problem",
+                "refuse",
+                "Refused",
+            )
+            match node.args[:3] if named and isinstance(node, ast.Call) else ():
+                case [ast.Constant(value=int(status)), ast.Constant(value=str(code)), message]:
+                    found.add((code, status, _read(message)))
+    return sorted(found)
 
 
 @cache
