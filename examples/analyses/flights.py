@@ -125,7 +125,7 @@ airline.ask("SELECT QUANTILE_CONT(dep_delay, [0.25, 0.5, 0.75, 0.9]) AS quantile
 # The signed ledger has one entry for each answer.
 
 # %%
-print(airline.budget)
+airline.budget
 
 # %%
 airline.close()

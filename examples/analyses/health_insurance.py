@@ -101,7 +101,7 @@ for name, value, least, most in zip(model.design_names_, model.coef_, low, high,
 experiment.ask("SELECT COUNT(*) AS years FROM years WHERE mdvis >= 20", epsilon="0.1")
 
 # %%
-print(experiment.budget)
+experiment.budget
 
 # %%
 experiment.close()

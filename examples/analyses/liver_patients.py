@@ -141,7 +141,7 @@ liver.ask(
 # ## What it cost
 
 # %%
-print(liver.budget)
+liver.budget
 
 # %%
 liver.close()

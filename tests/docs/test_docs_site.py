@@ -94,6 +94,9 @@ def test_objects_of_the_reference_exist():
 def test_the_lectures_examples_run(path):
     page = render_notebook(path)
     assert "````text" in page or '<div class="output">' in page
+    assert page.count('<div class="chart"><svg') == len(
+        re.findall(r"^\w+\.plot\(.*\)$", path.read_text(), re.MULTILINE)
+    )
 
 
 def test_an_analysis_runs():

@@ -9,8 +9,6 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import altair
-import vl_convert
 from notebook_cells import Cell, read_cells, run_cell
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,8 +52,10 @@ def _render_code(cell: Cell, names: dict[str, object], name: str) -> str:
 
 def show(value: object) -> str:
     """What a notebook shows for the value of a cell."""
-    if isinstance(value, altair.TopLevelMixin):
-        return f'<div class="chart">{_inline(vl_convert.vegalite_to_svg(value.to_dict()))}</div>'
+    shown = getattr(value, "_repr_mimebundle_", dict)()
+    bundle = shown[0] if isinstance(shown, tuple) else shown
+    if "image/svg+xml" in (bundle or {}):
+        return f'<div class="chart">{_inline(bundle["image/svg+xml"])}</div>'
     drawn = getattr(value, "_repr_html_", lambda: None)()
     if drawn is None:
         return f"````text\n{value!r}\n````"
