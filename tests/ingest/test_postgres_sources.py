@@ -8,11 +8,12 @@ import psycopg
 import pytest
 
 import sfumato as sf
-from sfumato.catalog.dataset import Table
+from sfumato.catalog.dataset import Dataset, Table
 from sfumato.catalog.text_format import TextFormat
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import CatalogError
 from sfumato.ingest.postgres_server import use_server
+from sfumato.lab.auditing.audit_stage import describe_public
 
 COLUMNS = {
     "who": sf.Id(), "small": sf.Integer(-40_000, 40_000), "big": sf.Integer(-(2**53), 2**53), "x": sf.Real(-1e6, 1e6),
@@ -95,6 +96,15 @@ def test_a_table_is_read_as_its_csv_is(server, tmp_path, unit):
     found = pinned(table, f"postgres:{schema}.visits")
     assert found == pinned(table, export(url, f"{schema}.visits", tmp_path / "visits.csv"))
     assert len(found[1]) == (4 if unit == "who" else 5)
+
+
+def test_an_audit_reads_the_columns_of_a_public_table_on_a_server(server, tmp_path):
+    _, schema = server
+    kinds = Table("kinds", f"postgres:{schema}.padded", None, {}, public=True)
+    own = Table("visits", None, sf.ROW, {"note": sf.Text()})
+    dataset = Dataset("clinic", [own, kinds], sf.Budget(epsilon=1))
+    described = describe_public(dataset, "SELECT COUNT(*) FROM visits v JOIN kinds k ON v.note = k.kind", tmp_path)
+    assert set(described.tables["kinds"].columns) == {"kind", "mood", "n"}
 
 
 def test_values_beyond_the_calendar_are_clamped(server):

@@ -19,6 +19,7 @@ from sfumato.catalog.dataset import Dataset, Table, replace_tables
 from sfumato.curator import Curator
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
+from sfumato.ingest.source_files import is_postgres
 from sfumato.kernel.losses import ZCDP, ApproxDP
 from sfumato.kernel.mechanisms import Noise
 from sfumato.kernel.neighbours import PrivacyUnit
@@ -196,7 +197,8 @@ def describe_public(dataset: Dataset, sql: str, folder: Path) -> Dataset:
     for table in dataset.tables.values():
         named = re.search(rf"\b{re.escape(table.name)}\b", texts, re.IGNORECASE) is not None
         if table.public and not table.columns and table.source is not None and named:
-            engine = DuckDBEngine.of_data(table, str(folder / table.source))
+            source = table.source if is_postgres(table.source) else str(folder / table.source)
+            engine = DuckDBEngine.of_data(table, source)
             described[table.name] = engine.tables[table.name]
             engine.close()
     return replace_tables(dataset, {**dataset.tables, **described}) if described else dataset
