@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
+from sqlglot import exp
+
 from sfumato.answers.column_margins import find_margins
 from sfumato.catalog.columns import Boolean, Integer, Real
 from sfumato.catalog.dataset import Dataset, Table, replace_tables
@@ -23,8 +25,9 @@ from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, P
 from sfumato.number_arguments import Number, read_privacy_amount
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
+from sfumato.query.bound_question import bind_question
 from sfumato.query.contribution_limits import limit_contributions
-from sfumato.query.frame import FrameQuery, read_question
+from sfumato.query.frame import FrameQuery
 from sfumato.query.query import Query
 from sfumato.query.source_outline import outline_source
 
@@ -89,9 +92,8 @@ class Asked:
     max_rows: int | None = None
     max_groups: int | None = None
 
-    def find_margins(self, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
+    def find_margins(self, bound: Query, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Margins, Margins]:
         """The margins with these declarations: for the assumed count, and for the reference count."""
-        bound = bind(read_question(self.question), dataset)
         query = limit_contributions(bound, self.max_rows, self.max_groups, dataset)
         share = None if self.delta is None else read_privacy_amount(self.delta, "delta")
         planned = choose_plan(query, self.loss, dataset, versions, delta=share)
@@ -128,44 +130,56 @@ class _Change:
 
 def suggest(asked: Asked, dataset: Dataset, versions: Mapping[str, str]) -> tuple[Suggestion, ...]:
     """The two best suggestions. All changes together are one of them if they gain more than any single change."""
-    query = bind(read_question(asked.question), dataset)
-    now = asked.find_margins(dataset, versions)
+    bound = bind_question(asked.question, dataset)  # `preview` has just bound it
+    query = bound.query
     changes = [
         *_list_nullable(query, dataset),
         *(change for change in _list_joined_keys(query.source, query.source) if not _is_link(change, dataset)),
         *_list_private_counts(query, dataset, int(asked.count or REFERENCE_ROWS)),
     ]
+    if not changes:
+        return ()
+    trial = _Trial(asked, bound.tree, dataset, versions, asked.find_margins(query, dataset, versions))
     found: list[Suggestion] = []
     for change in changes:
-        found += _try_changes([change], asked, dataset, versions, now)
+        found += trial.try_changes([change])
     if len(changes) > 1:
         best = max((suggestion.times for suggestion in found), default=1.0)
-        together = _try_changes(changes, asked, dataset, versions, now)
+        together = trial.try_changes(changes)
         found += [suggestion for suggestion in together if suggestion.times > WORTH_SAYING * best]
     return tuple(sorted(found, key=lambda suggestion: -suggestion.times)[:MOST_SUGGESTED])
 
 
-def _try_changes(
-    changes: list[_Change], asked: Asked, dataset: Dataset, versions: Mapping[str, str], now: tuple[Margins, Margins]
-) -> list[Suggestion]:
-    tables = dict(dataset.tables)
-    try:
-        for change in changes:
-            tables[change.table] = change.apply_to(tables[change.table])
-        then = asked.find_margins(replace_tables(dataset, tables), versions)
-    except SfumatoError:  # for example: the question would be about public numbers only
-        return []
-    (said, compared), (then_said, then_compared), gains = now, then, {}
-    for name, before in compared.items():
-        after = then_compared[name]
-        if before is not None and after is not None and before > WORTH_SAYING * after:
-            known = said[name] is not None
-            gains[name] = Gain(said[name], then_said[name] if known else None, before / after if after else math.inf)
-    if not gains:
-        return []
-    return [
-        Suggestion(_write_declaration(changes), " ".join(dict.fromkeys(change.meaning for change in changes)), gains)
-    ]
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """A question, and its margins as the tables are declared now."""
+
+    asked: Asked
+    tree: exp.Query
+    dataset: Dataset
+    versions: Mapping[str, str]
+    now: tuple[Margins, Margins]
+
+    def try_changes(self, changes: list[_Change]) -> list[Suggestion]:
+        """The suggestion to make these changes, if a margin is then smaller."""
+        tables = dict(self.dataset.tables)
+        try:
+            for change in changes:
+                tables[change.table] = change.apply_to(tables[change.table])
+            declared = replace_tables(self.dataset, tables)
+            then_said, then_compared = self.asked.find_margins(bind(self.tree, declared), declared, self.versions)
+        except SfumatoError:  # for example: the question would be about public numbers only
+            return []
+        (said, compared), gains = self.now, {}
+        for name, before in compared.items():
+            after = then_compared[name]
+            if before is not None and after is not None and before > WORTH_SAYING * after:
+                then = then_said[name] if said[name] is not None else None
+                gains[name] = Gain(said[name], then, before / after if after else math.inf)
+        if not gains:
+            return []
+        meaning = " ".join(dict.fromkeys(change.meaning for change in changes))
+        return [Suggestion(_write_declaration(changes), meaning, gains)]
 
 
 def _write_declaration(changes: list[_Change]) -> str:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, UnsupportedSyntax
-from sfumato.query.parse import parse, parse_expression
+from sfumato.query.parse import parse_expression
 from sfumato.query.sql_text import print_sql
 from sfumato.query.tokens import MOST_LETTERS, SHORTEN, refuse_name
 
@@ -154,11 +154,6 @@ class FrameQuery:
         if aggregation.function == DIFFERENT:
             return exp.Count(this=exp.Distinct(expressions=[value]), big_int=True)
         return NODES[aggregation.function](this=value)
-
-
-def read_question(question: "str | FrameQuery") -> exp.Query:
-    """The syntax tree of a question in SQL or in Python."""
-    return question.build_tree() if isinstance(question, FrameQuery) else parse(question)
 
 
 def _quote(name: str) -> exp.Identifier:
