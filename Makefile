@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check test-slow docs audit mutants bench bench-peers figures clean
+.PHONY: help demo test check test-slow test-packages docs audit mutants bench bench-peers figures clean
 
 help:
 	@echo "make demo       a first private answer, in a minute"
@@ -11,6 +11,7 @@ help:
 	@echo "make check      the same with the fast tests only, for while you work"
 	@echo "make test-slow  evidence that takes minutes: 200 random neighbours a question, larger samples"
 	@echo "make docs       build the documentation site into site/, and check it: open site/index.html"
+	@echo "make test-packages  build the packages, and use them with the oldest and the newest dependencies, on each Python here"
 	@echo "make audit      measure the privacy loss of every mechanism, aggregate and randomiser; fails on a violation (minutes)"
 	@echo "make mutants    break the trusted code one line at a time; prints the faults that no test notices"
 	@echo "make bench      speed, memory and accuracy beside peers, as ratios of one run; reports every missed limit at the end"
@@ -79,6 +80,10 @@ docs: export NO_MKDOCS_2_WARNING = 1
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tools/site/check_site.py site
+
+test-packages: .venv/.core
+	@$(PIP) install 'uv>=0.5'
+	$(BIN)/python tests/packages/try_packages.py $(BIN)/uv
 
 audit: .venv/.test
 	$(BIN)/python tests/audit/run_audit.py

@@ -267,7 +267,8 @@ class Curator:
         with self.at_desk() as desk:
             tables = desk.dataset.tables
             if table is None and len(tables) != 1:
-                raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing")
+                hint = f"Begin with select({next(iter(tables))!r}), then where, group_by and agg."
+                raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing", hint)
             name = desk.dataset.table(next(iter(tables)) if table is None else table).name
             return Selection(self.at_desk, Frame(desk.dataset, name))
 

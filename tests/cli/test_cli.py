@@ -34,12 +34,23 @@ def test_demo_is_a_tour_of_the_commands(tmp_path):
         "$ sfumato -C clinic preview", "Nothing was spent", "$ sfumato -C clinic ask", "Cost: ε = 0.5.",
         "The truth is 270", "Free: answered before", "GROUP BY ward", "Left: ε = 0.5.", "Saved sfumato-demo.svg",
         "All entries are correct", "Refused: This costs epsilon = 1", "A question of at most epsilon = 0.5 still fits.",
-        "the plot is in sfumato-demo.svg",
+        "the plot is in sfumato-demo.svg", "What to do next", "sfumato init clinic", "sfumato -C clinic shell",
     )  # fmt: skip
     places = [result.stdout.find(part) for part in parts]
     assert all(place >= 0 for place in places), dict(zip(parts, places, strict=True))
     assert places == sorted(places)
     assert (tmp_path / "sfumato-demo.svg").read_text().startswith("<svg")
+
+
+def test_a_demo_whose_command_fails_says_so(monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("sfumato.opening.open_folder", fail)
+    result = run("demo", "--no-plot")
+    assert result.exit_code == 1
+    assert "The demo ends here: this command failed." in result.stdout
+    assert "What to do next" not in result.stdout
 
 
 def test_demo_without_a_plot_leaves_nothing(tmp_path):

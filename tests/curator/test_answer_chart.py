@@ -105,6 +105,11 @@ def test_several_measures_are_below_each_other(asked):
             answer.plot(wrong)
 
 
+def test_one_number_is_a_dot_with_its_interval(asked):
+    (chart,) = asked("SELECT COUNT(*) AS n FROM t").plot().to_dict()["vconcat"]
+    assert [layer["mark"]["type"] for layer in chart["layer"]] == ["rule", "point"]
+
+
 def test_quantiles_of_one_row_share_an_axis(asked):
     sql = "SELECT QUANTILE(cost, 0.25) AS low, MEDIAN(cost) AS middle, QUANTILE(cost, 0.9) AS high FROM t"
     bare = asked(sql).plot().to_dict()

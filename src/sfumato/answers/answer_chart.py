@@ -63,10 +63,10 @@ class ChartData:
 
 
 def draw_answer(data: ChartData, measures: Sequence[str]) -> Plot:
-    """One chart for each measure, below each other. An answer of one row has one chart of all measures."""
+    """One chart for each measure, below each other. An answer of one row has dots in place of bars."""
     import altair
 
-    if not data.keys and len(measures) > 1:
+    if not data.keys:
         return Plot(_draw_one_row(data, measures))
     charts = [_draw_measure(data, name) for name in measures]
     if len(charts) == 1:

@@ -103,7 +103,8 @@ class Table:
 
     def _freeze_columns(self) -> Mapping[str, ColumnDeclaration]:
         if not isinstance(self.columns, Mapping):
-            raise build_catalog_error(f"columns must map names to types; got {describe_kind(self.columns)}.")
+            hint = 'For example columns={"age": sf.Integer(0, 120), "city": sf.Category(["Rome", "Oslo"])}.'
+            raise build_catalog_error(f"columns must map names to types; got {describe_kind(self.columns)}.", hint)
         for name, declaration in self.columns.items():
             read_name(name, "a column's name")
             if not isinstance(declaration, ColumnDeclaration):

@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.text import Text
+
+from sfumato.cli.refusals import BUDGET, OTHER
 
 PATIENTS = 1_000
 WARDS = ("north", "south", "east", "west")
@@ -107,12 +110,15 @@ class _Tour:
         self.console.print(Rule(Text(f"{self._steps}. {heading}", "bold"), align="left"))
         self.console.print(words, markup=False)
 
-    def run(self, *arguments: str) -> None:
-        """Show the command line, and run it."""
+    def run(self, *arguments: str, expected: int = 0) -> None:
+        """Show the command line, and run it. End the tour if it does not do what the tour says."""
         shown = " ".join(map(_quote, ("sfumato", "-C", "clinic", *arguments)))
         self.console.print(Text(f"$ {shown}", "cyan"), soft_wrap=True)
         with redirect_stderr(sys.stdout):  # a refusal is part of the tour, in its place
-            self._command(["-C", str(self._folder), *arguments])
+            code = self._command(["-C", str(self._folder), *arguments])
+        if code != expected:
+            self.console.print("The demo ends here: this command failed. Please report this.")
+            raise typer.Exit(code or OTHER)
 
 
 def _play_owner(tour: _Tour) -> None:
@@ -147,7 +153,7 @@ def _play_analyst(tour: _Tour, plot: Path | None) -> None:
     tour.run("budget")
     tour.run("ledger", "verify")
     tour.step("Overspend", "A question that exceeds the budget is refused and costs nothing.")
-    tour.run("ask", "SELECT AVG(age) AS age FROM patients", "--epsilon", "1")
+    tour.run("ask", "SELECT AVG(age) AS age FROM patients", "--epsilon", "1", expected=BUDGET)
 
 
 def _quote(part: str) -> str:

@@ -2,6 +2,7 @@
 
 import glob
 import re
+from difflib import get_close_matches
 from pathlib import Path
 
 from sfumato.ingest.source_refusals import KINDS, build_source_error
@@ -46,6 +47,14 @@ def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
         raise build_source_error(table, f"no file is named like {source}.", f"Look in {folder.absolute()}.")
     if not files:
         inside = (folder / source).is_dir()
-        hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else f"Look in {folder.absolute()}."
+        hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else _suggest_file(folder / source)
         raise build_source_error(table, f"there is no source {database['path'] if database else source}.", hint)
     return files
+
+
+def _suggest_file(path: Path) -> str:
+    """Where a file was looked for, and the name there that is most like its own."""
+    place = path.absolute().parent
+    names = [file.name for file in place.iterdir() if file.is_file()] if place.is_dir() else []
+    like = get_close_matches(path.name, names, 1)
+    return f"{f'Did you mean {like[0]}? ' if like else ''}It was looked for in {place}."

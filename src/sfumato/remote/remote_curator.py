@@ -81,7 +81,8 @@ class RemoteCurator:
         """A table to ask about in Python. Without a name: the only table."""
         tables = self.dataset.tables
         if table is None and len(tables) != 1:
-            raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing")
+            hint = f"Begin with select({next(iter(tables))!r}), then where, group_by and agg."
+            raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing", hint)
         name = self.dataset.table(next(iter(tables)) if table is None else table).name
         return RemoteSelection(self, Frame(self.dataset, name))
 
