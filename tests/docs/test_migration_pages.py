@@ -40,9 +40,9 @@ def test_every_snippet_has_a_side():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PEERS)
 def test_the_peers_side_runs(page, tmp_path):
-    """The peers want other versions of numpy and pandas than we do. SFUMATO_PEERS names a folder that keeps them."""
+    """The peers want other versions of numpy and pandas than we do. Their environments are kept."""
     title, wanted = PEERS[page]
-    place = Path(os.environ.get("SFUMATO_PEERS") or tmp_path) / Path(page).stem
+    place = Path(os.environ.get("SFUMATO_PEERS") or ROOT / ".venv" / "peers-of-pages") / Path(page).stem
     python = place / "bin" / "python"
     if not (place / "installed").exists():
         subprocess.run([sys.executable, "-m", "venv", place], check=True)

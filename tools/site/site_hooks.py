@@ -77,6 +77,13 @@ def on_page_content(html_text: str, page: Page, config: MkDocsConfig, files: Fil
     return FORMULA.sub(_write_formula, html_text)
 
 
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Name the search for screen readers: the theme does not."""
+    return output.replace(
+        'data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"'
+    )
+
+
 def _write_formula(match: re.Match[str]) -> str:
     display = "block" if match[2] == "[" else "inline"
     return f'<{match[1]} class="arithmatex">{convert(html.unescape(match[3]), display=display)}</{match[1]}>'
