@@ -15,6 +15,7 @@ import sfumato as sf
 
 ROWS = [{"id": f"p{number}", "age": 20 + number % 60, "pay": 10.5 * number} for number in range(400)]
 COLUMNS = {"id": sf.Id(), "age": sf.Integer(0, 120), "pay": sf.Real(0, 5_000)}
+COMMANDS = ((["--help"], 0), (["demo", "--no-plot"], 0), (["ask", "--nonsense"], 2), (["epsilon", "1"], 0))
 SQL = "SELECT COUNT(*) AS n, AVG(age) AS age, SUM(pay / 2) AS pay FROM people WHERE age BETWEEN 30 AND 60"
 
 
@@ -30,8 +31,8 @@ def ask(data):
         return answer
 
 
-def check_core(folder):
-    """A CSV file, a chart, the command line, and a refusal that names the extra that is missing."""
+def check_core(folder, commands):
+    """A CSV file, a chart, and the command line."""
     path = folder / "people.csv"
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(ROWS[0]))
@@ -41,12 +42,7 @@ def check_core(folder):
     assert answer.plot().svg().startswith("<svg")
     assert "n" in repr(answer)
     answer.plot("n").save(str(folder / "n.png"))
-    for arguments, code in (
-        (["--help"], 0),
-        (["demo", "--no-plot"], 0),
-        (["ask", "--nonsense"], 2),
-        (["epsilon", "1"], 0),
-    ):
+    for arguments, code in COMMANDS if commands else ():
         done = subprocess.run(
             [sys.executable, "-W", "error::DeprecationWarning:sfumato", "-m", "sfumato", *arguments],
             capture_output=True, text=True, check=False, cwd=folder,
@@ -135,7 +131,7 @@ def check_missing(name, folder):
 def main(extras):
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        check_core(folder)
+        check_core(folder, commands=not extras)
         for extra in extras:
             CHECKS[extra](folder)
         for name, package in PACKAGES.items():
