@@ -80,6 +80,16 @@ def test_an_automatic_cap_is_bought_and_written(clinic):
     run(clinic, "cap", "--declare", code=2)
 
 
+def test_the_price_of_a_cap_is_shown_before_it_is_paid(clinic):
+    before = json.loads(run(clinic, "budget", "--json"))
+    shown = json.loads(run(clinic, "cap", "visits", "--epsilon", "0.5", "--preview", "--json"))
+    assert (shown["table"], shown["cost"]) == ("visits", {"epsilon": "0.5", "delta": "0"})
+    assert "0.5" in run(clinic, "cap", "visits", "--epsilon", "0.5", "--preview")
+    assert json.loads(run(clinic, "budget", "--json")) == before
+    paid = json.loads(run(clinic, "cap", "visits", "--epsilon", "0.5", "--json"))
+    assert paid["cost"] == shown["cost"]
+
+
 def test_a_question_may_name_its_own_price(clinic):
     sql = (
         "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=2, privacy_unit_column=patient_id) COUNT(*) AS n FROM visits"

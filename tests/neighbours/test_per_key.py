@@ -18,6 +18,10 @@ QUESTIONS = [
     f"SELECT SUM(q.s) AS s FROM {BY_CITY} JOIN t ON q.id = t.id",
     "SELECT SUM(c) AS c FROM (SELECT id, FLOOR(pay / 3) AS f, COUNT(*) AS c FROM t GROUP BY id, f UNION ALL "
     "SELECT id, age AS f, COUNT(pay) AS c FROM t GROUP BY id, age) AS u",
+    # bounds per group: the rows of a person in a group are added up, and the sum is clamped
+    "SELECT city, SUM(pay, contribution_bounds_per_group => (0, 3)) AS s FROM t GROUP BY city",
+    "SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, SUM(age, contribution_bounds_per_group => (1, 2)) "
+    "AS s FROM t WHERE smoker",
 ]
 
 
