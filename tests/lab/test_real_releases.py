@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +14,18 @@ import sfumato as sf
 from sfumato.answering import certified_plans
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.kernel import keys, mechanisms, release
+from sfumato.kernel.entropy import SYSTEM
+from sfumato.kernel.key_rounds import Holdings, KeyRounds
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
+from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.tails import find_least_tail
+from sfumato.kernel.weighted_keys import WHOLE
 from sfumato.lab.auditing.audit_stage import Setting, set_stage
+from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.complete_answers import check_real_path
 from sfumato.lab.auditing.noise_sizes import bound_small_noise, compute_upper_tail, is_too_small
 from sfumato.lab.auditing.question_pairs import make_pairs
+from sfumato.lab.auditing.real_releases import find_rounds_rate
 
 COLUMNS = {"person": sf.Id(), "cost": sf.Real(-5, 500), "city": sf.Category(["Rome", "Oslo"]), "job": sf.Text()}
 COUNT = "SELECT COUNT(*) AS n FROM visits"
@@ -26,22 +33,59 @@ BY_CITY = "SELECT city, COUNT(DISTINCT person) AS n FROM visits GROUP BY city"
 BY_JOB = "SELECT job, COUNT(*) AS n FROM visits GROUP BY job"
 
 
-def dataset(accounting="basic"):
+KEYS = "SELECT job FROM visits GROUP BY job"  # of a person with many rows: in two rounds
+
+
+def dataset(accounting="basic", most=2):
     budget = sf.Budget(epsilon=3, delta="1e-6", accounting=accounting)
-    return Dataset("clinic", [Table("visits", None, "person", COLUMNS, 2, 2)], budget)
+    return Dataset("clinic", [Table("visits", None, "person", COLUMNS, most, most)], budget)
 
 
 def audit(sql, rho=None):
     """The faults of complete answers and real releases on one pair."""
-    stage = set_stage(dataset("zcdp" if rho else "basic"), sql)
+    stage = set_stage(dataset("zcdp" if rho else "basic", 20 if sql == KEYS else 2), sql)
     with TemporaryDirectory() as folder:
         pair = next(make_pairs(stage, Path(folder), 0, 1))
         return " ".join(check_real_path(stage, sql, pair, Setting(rho=rho)))
 
 
-@pytest.mark.parametrize(("sql", "rho"), [(COUNT, None), (BY_CITY, None), (BY_JOB, None), (BY_CITY, "0.1")])
+@pytest.mark.parametrize(
+    ("sql", "rho"), [(COUNT, None), (BY_CITY, None), (BY_JOB, None), (BY_CITY, "0.1"), (KEYS, None)]
+)
 def test_real_releases_show_no_fault(sql, rho):
     assert audit(sql, rho) == ""
+
+
+RULE = KeyRounds(Decimal(1), Decimal("1e-6"), 20, Neighbours.ADD_REMOVE)
+
+
+def test_a_second_round_without_noise_is_found(monkeypatch):
+    def bare(rule, holdings, cells, entropy):
+        found = rule.weigh_first(holdings, cells, rule.rounds[0].draw(cells, entropy))
+        return rule.weigh_second(holdings, found, np.zeros(len(found.again), np.int64))
+
+    monkeypatch.setattr(release, "find_keys", bare)
+    assert "A key of" in audit(KEYS)
+
+
+LATE = RULE.threshold // (3 * WHOLE)
+
+
+@pytest.mark.parametrize("size", [1, 4 * LATE // 5, LATE, 2 * LATE])
+def test_keys_in_two_rounds_have_the_stated_chance(size):
+    """Each of many cells has so many people of its own, and noise of its own. Half the noise has another chance."""
+    cells = 4_000
+    held = np.repeat(np.arange(cells), size)
+    holdings = Holdings(np.arange(held.size), held)
+    rate = find_rounds_rate(RULE, size)
+
+    def find_chance(times):
+        found = RULE.weigh_first(holdings, cells, RULE.rounds[0].draw(cells, SYSTEM) // times)
+        hits = len(RULE.weigh_second(holdings, found, RULE.rounds[1].draw(len(found.again), SYSTEM) // times))
+        return min(compute_tail(hits, cells, rate), compute_tail(cells - hits, cells, 1 - rate))
+
+    assert find_chance(1) > 1e-7
+    assert size != 4 * LATE // 5 or find_chance(2) < 1e-7
 
 
 def release_without_noise(exact, reservation):

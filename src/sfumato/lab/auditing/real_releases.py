@@ -7,14 +7,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
+from statistics import NormalDist
 
 from sfumato.answering.certified_plans import certify_plan
 from sfumato.answering.charged_draws import charge_and_release
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import CellKey, ExactAggregates, Released
+from sfumato.kernel.weighted_keys import WHOLE
 from sfumato.lab.auditing.binomial_limits import compute_tail
 from sfumato.lab.auditing.choice_losses import find_marks, list_distributions
 from sfumato.lab.auditing.noise_distribution import find_wrong_noise
@@ -29,6 +33,7 @@ MOST_PLACES = 64  # entries of a measurement that are tested one by one
 MOST_DRAWN = 200_000  # noise of all entries of sampled releases together
 KEYS_OF_A_KIND = 10
 ALARM = 1e-10
+STEPS = 2_000  # of an integral
 _ROUNDING = 1e-3  # relative: far above the error of the probabilities of bins
 
 
@@ -86,8 +91,8 @@ def find_small_noise(releases: Sequence[RealRelease]) -> Iterator[str]:
     releases = releases[: max(REAL_RELEASES, MOST_DRAWN // entries_each)]
     for measured in releases[0].released.certificate.measurements if releases else ():
         noise = measured.noise
-        if not isinstance(noise, LaplaceNoise | GaussianNoise):
-            continue
+        if not isinstance(noise, LaplaceNoise | GaussianNoise) or measured.key_rounds is not None:
+            continue  # weights that are compared twice are not released
         drawn = [_subtract(measured.name, release) for release in releases]
         entries = [list(entry) for entry in zip(*drawn, strict=False)]
         for fault in find_wrong_noise(noise, [value for row in drawn for value in row]):
@@ -126,10 +131,10 @@ def _subtract(name: str, release: RealRelease) -> list[int]:
 def make_keys(certificate: Certificate) -> ExactIntegers:
     """Undeclared keys that nobody holds, one person, one person too few, just enough people, and very many."""
     keys = _find_key_measurement(certificate)
-    threshold = keys.threshold or 0
-    sizes = [size for size in list_sizes(keys, threshold) for _ in range(KEYS_OF_A_KIND)]
+    sizes = [size for size in list_sizes(keys, keys.threshold or 0) for _ in range(KEYS_OF_A_KIND)]
+    held = [size * _weigh_person(keys) for size in sizes]
     integers = {
-        measured.name: tuple(sizes) if measured is keys else (0,) * (len(sizes) * measured.width)
+        measured.name: tuple(held) if measured is keys else (0,) * (len(sizes) * measured.width)
         for measured in certificate.measurements
         if isinstance(measured.noise, LaplaceNoise | GaussianNoise)
     }
@@ -139,11 +144,21 @@ def make_keys(certificate: Certificate) -> ExactIntegers:
         if measured.name not in integers
     }
     names = tuple((f"key {place:04}",) for place in range(len(sizes)))
-    return ExactIntegers(integers, names, bins)
+    holders = count()  # each holds one key
+    pairs = tuple((next(holders), cell) for cell, size in enumerate(sizes) for _ in range(size))
+    return ExactIntegers(integers, names, bins, None if keys.key_rounds is None else pairs)
+
+
+def _weigh_person(keys: Certified) -> int:
+    """What a person who holds one key adds to it."""
+    return 1 if keys.key_rounds is None else WHOLE
 
 
 def list_sizes(keys: Certified, threshold: int) -> tuple[int, ...]:
     """How many people hold the made-up keys."""
+    if keys.key_rounds is not None:  # fewer than both rounds need, just enough, and so many that the key is sure
+        late, early = threshold // (3 * WHOLE), keys.key_rounds.early_threshold // WHOLE
+        return (0, 1, 4 * late // 5, late, early + _find_margin(keys) // WHOLE + 1)
     return (0, 1, threshold - 1, threshold, threshold + _find_margin(keys))
 
 
@@ -168,31 +183,57 @@ def find_wrong_keys(certificate: Certificate, releases: Sequence[RealRelease]) -
     threshold = keys.threshold or 0
     for size in sorted(set(list_sizes(keys, threshold))):
         hits = trials = 0
+        weight = size * _weigh_person(keys)
         for release in releases:
             held = [
                 key
                 for key, people in zip(release.exact.keys or (), release.exact.integers[keys.name], strict=True)
-                if people == size
+                if people == weight
             ]
             shown = set(release.released.keys or ())
             trials += len(held)
             hits += sum(key in shown for key in held)
-        noise = keys.noise
-        rate = (
-            float(tail_from(noise, threshold - size))
-            if size and isinstance(noise, LaplaceNoise | GaussianNoise)
-            else 0.0
-        )
+        rate = _find_rate(keys, size) if size else 0.0
         if hits and compute_tail(hits, trials, rate) < ALARM:
             yield f"A key of {size} people was released {hits} of {trials} times: too often for its threshold."
         elif trials - hits and compute_tail(trials - hits, trials, 1 - rate) < ALARM:
             yield f"A key of {size} people was released {hits} of {trials} times: the noise does not decide."
 
 
+def _find_rate(keys: Certified, size: int) -> float:
+    """The probability with which a key is released that so many people hold, who hold no other."""
+    noise = keys.noise
+    if keys.key_rounds is not None:
+        return find_rounds_rate(keys.key_rounds, size)
+    return (
+        float(tail_from(noise, (keys.threshold or 0) - size))
+        if isinstance(noise, LaplaceNoise | GaussianNoise)
+        else 0.0
+    )
+
+
+def find_rounds_rate(rule: KeyRounds, size: int) -> float:
+    """The same for keys in two rounds, by Simpson's rule over the noise of the first. Steps are far below the noise."""
+    first, second = (NormalDist(0, math.sqrt(noise.variance)) for noise in rule.rounds)
+    weight = size * WHOLE
+    early, hope = rule.early_threshold - weight, min(rule.hope, rule.early_threshold) - weight
+    low, high = max(hope, -10 * first.stdev), min(max(early, hope), 10 * first.stdev)
+    rate = 1 - first.cdf(early)
+    if low >= high:
+        return rate
+    step = (high - low) / STEPS
+    for place in range(STEPS + 1):
+        drawn = low + place * step
+        needed = (rule.threshold - 3 * weight - drawn) / 2  # of the second: twice it, and the first, are compared
+        share = 1 if place in (0, STEPS) else 4 if place % 2 else 2
+        rate += step / 3 * share * first.pdf(drawn) * (1 - second.cdf(needed))
+    return rate
+
+
 def _select_large(certificate: Certificate, release: RealRelease) -> RealRelease:
     """The keys that every release has: their noise is not selected by the threshold."""
     keys = _find_key_measurement(certificate)
-    large = (keys.threshold or 0) + _find_margin(keys)
+    large = list_sizes(keys, keys.threshold or 0)[-1] * _weigh_person(keys)
     sizes = release.exact.integers[keys.name]
     wanted = [key for key, people in zip(release.exact.keys or (), sizes, strict=True) if people == large]
     before = {key: place for place, key in enumerate(release.exact.keys or ())}
@@ -200,7 +241,7 @@ def _select_large(certificate: Certificate, release: RealRelease) -> RealRelease
     chosen = [key for key in wanted if key in after]
     exact, noisy = {}, {}
     for measured in certificate.measurements:
-        if measured.name in release.exact.integers:
+        if measured.name in release.exact.integers and measured.key_rounds is None:
             exact[measured.name] = _pick(release.exact.integers[measured.name], before, chosen, measured.width)
             noisy[measured.name] = _pick(release.released.integers[measured.name], after, chosen, measured.width)
     return RealRelease(ExactIntegers(exact, None, {}), replace(release.released, integers=noisy, keys=None))
