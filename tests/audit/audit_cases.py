@@ -75,7 +75,7 @@ UNITS = ("person", "row", "count", "public number of people", "public number of 
 PUBLIC_ANSWERS = {("count", "public number of rows"), ("people", "public number of people")}  # refused: no noise
 OF_ROWS = {"row", "count", "public number of rows"}
 HARD_PAIRS = 4  # of a random question
-RANDOM_QUESTIONS = 80
+RANDOM_QUESTIONS = 50
 NEWER_QUESTIONS = 30
 BUDGETS = {
     "basic": sf.Budget(epsilon=9, delta="1e-6"),
