@@ -72,7 +72,7 @@ MISTAKES = {  # name: what is done, what the message has, what the hint has, our
     ),
     "wrong file": (
         lambda folder: protect(write(folder, "people.csv", "id\n").with_name("poeple.csv")), "there is no source",
-        "Did you mean people.csv? It was looked for in", "A",
+        "Did you mean people.csv? Look in", "A",
     ),
     "kind of file": (lambda _: protect("people.xlsx"), "kind of source is not known", ".csv or .parquet", "A"),
     "Latin-1": (

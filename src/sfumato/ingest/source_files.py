@@ -55,6 +55,6 @@ def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
 def _suggest_file(path: Path) -> str:
     """Where a file was looked for, and the name there that is most like its own."""
     place = path.absolute().parent
-    names = [file.name for file in place.iterdir() if file.is_file()] if place.is_dir() else []
-    like = get_close_matches(path.name, names, 1)
-    return f"{f'Did you mean {like[0]}? ' if like else ''}It was looked for in {place}."
+    names = {file.stem: file.name for file in place.iterdir() if file.is_file()} if place.is_dir() else {}
+    like = get_close_matches(path.stem, names, 1)  # the endings of two files are often the same
+    return f"{f'Did you mean {names[like[0]]}? ' if like else ''}Look in {place}."
