@@ -229,8 +229,13 @@ class Answer:
         """
         measured = [name for name in self.columns if name not in self.keys]
         numbers = [name for name in measured if any(isinstance(row[name], (int, float)) for row in self.rows)]
-        wanted = [column] if isinstance(column, str) else numbers or measured[:1] if column is None else list(column)
-        if not wanted or not all(isinstance(name, str) and name in measured for name in wanted):
+        given: list[object] = list(column) if isinstance(column, (list, tuple)) else [column]
+        wanted = (
+            (numbers or measured[:1])
+            if column is None
+            else [name for name in given if isinstance(name, str) and name in measured]
+        )
+        if not wanted or (column is not None and len(wanted) < len(given)):
             rule = f"must be one of {', '.join(measured) or 'the numbers'}, or a list of them"
             raise InvalidParameter("column", rule, "something else")
         bare = [name for name in wanted if not any(name in ends for ends in self.intervals)]
