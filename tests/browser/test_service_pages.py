@@ -77,6 +77,7 @@ def sign_in(demo, browser, who):
 
 def check_page(page, folder, name):
     """Nothing overflows at three widths, and axe finds no serious fault."""
+    page.wait_for_load_state("load")  # a text can be there before the style sheet
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 850})
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)

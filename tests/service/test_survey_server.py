@@ -186,7 +186,8 @@ def test_results_are_the_owners_and_need_a_batch(one):
     assert "Nothing is published yet" in server.get("/owner", headers=OWNER).text  # looking publishes nothing
     server.post("/owner/publish", content=f"survey={manifest.id}", headers=OWNER)
     page = server.get("/owner", headers=OWNER).text
-    assert "points answered “yes” (95 % confidence)." in page
+    assert "answered “yes”" in page  # with its interval, or that ten reports are too few
+    assert "(95 % confidence)." in page
     assert "1 % of the reports are fake" in page
     assert "The shuffler passes on only the reports" in page
 
