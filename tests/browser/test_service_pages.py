@@ -190,6 +190,8 @@ def test_an_owner_registers_a_dataset_and_builds_a_question(demo, chromium, tmp_
     assert page.input_value("[name=values-2]") == "Rome, Oslo"
     check_page(page, tmp_path, "register-columns")
     page.get_by_role("button", name="Load and continue").click()
+    page.wait_for_selector("#epsilon")
+    page.wait_for_load_state("load")  # before that, no script hears what is typed
     page.fill("#epsilon", "2")
     page.wait_for_selector("text=at most 88.1")  # the odds follow what is typed
     check_page(page, tmp_path, "register-budget")
