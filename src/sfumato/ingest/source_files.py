@@ -2,6 +2,7 @@
 
 import glob
 import re
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
 def _suggest_file(path: Path) -> str:
     """Where a file was looked for, and the name there that is most like its own."""
     place = path.absolute().parent
-    names = {file.stem: file.name for file in place.iterdir() if file.is_file()} if place.is_dir() else {}
+    names: dict[str, str] = {}
+    with suppress(OSError):  # a folder that is missing, or that this user may not list
+        names = {file.stem: file.name for file in place.iterdir() if file.is_file()}
     like = get_close_matches(path.stem, names, 1)  # the endings of two files are often the same
     return f"{f'Did you mean {names[like[0]]}? ' if like else ''}Look in {place}."
