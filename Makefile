@@ -83,7 +83,7 @@ docs: .venv/.docs
 
 test-packages: .venv/.core
 	@$(PIP) install 'uv>=0.5'
-	$(BIN)/python tests/packages/try_packages.py $(BIN)/uv
+	$(BIN)/python tests/packages/try_packages.py $(BIN)/uv --only '$(ONLY)'
 
 audit: .venv/.test
 	$(BIN)/python tests/audit/run_audit.py

@@ -181,12 +181,13 @@ def lines(ours: Rows, peers: dict[str, Said]) -> list[tuple[list[str], bool]]:
 
 def show_costs(console: Console, *, markdown: bool) -> int:
     """The margins of questions beside the best known ones: how many limits were missed."""
-    heads = ["Question", "Margin at ε = 1", "Best known", "Ratio", "Limit", ""]
+    heads = ["Question", "Margin at ε = 1, or number", "Best known", "Ratio", "Limit", ""]
     made, missed = [], 0
     for cost in list_costs():
         met = cost.ratio <= LIMIT
         missed += not met
-        cells = [cost.what, f"±{digits(cost.ours, 4)}", f"±{digits(cost.best, 4)}", f"{cost.ratio:.3f}"]
+        figures = [f"{cost.sign}{digits(number, 4)}" for number in (cost.ours, cost.best)]
+        cells = [cost.what, *figures, f"{cost.ratio:.3f}"]
         made.append([*cells, f"≤ {LIMIT:g}", "met" if met else "MISSED"])
     table = Table(*heads, title="What a question costs")
     for cells in made:

@@ -75,8 +75,8 @@ def seconds(work: Callable[[], object], rounds: int) -> float:
 class Report:
     """The table, and whether every limit was met."""
 
-    def __init__(self) -> None:
-        self.table = Table("What", "Sfumato", "Plain", "Ratio", "Limit", "", title="Whole answers")
+    def __init__(self, title: str = "Whole answers") -> None:
+        self.table = Table("What", "Sfumato", "Plain", "Ratio", "Limit", "", title=title)
         self.missed = 0
 
     def line(self, what: str, shown: tuple[str, str], ratio: float, limit: float) -> None:
@@ -118,9 +118,10 @@ def ratio_of_unit(report: Report, source: duckdb.DuckDBPyConnection, path: Path,
     curator = sf.protect(
         path, name="t", unit=unit, columns=columns, budget=sf.Budget(epsilon=1000), max_rows_per_unit=most
     )
-    pinned = time.perf_counter() - start
     epsilon = iter(range(1, 100))
     with curator:
+        curator.ask(SAME, epsilon=next(epsilon))
+        pinned = time.perf_counter() - start
         asked, plain = in_turns(
             lambda: curator.ask(SAME, epsilon=next(epsilon)),  # a better answer each time, so that none is stored
             lambda: source.execute(PLAIN.format(path=path)).fetchall(),
@@ -128,7 +129,8 @@ def ratio_of_unit(report: Report, source: duckdb.DuckDBPyConnection, path: Path,
     who = "person unit" if person else "row unit"
     report.line(f"COUNT, SUM, AVG by 100 keys of 10 M rows, {who}", (ms(asked), ms(plain)), asked / plain, limit)
     if person:
-        report.line("Pinning 10 M rows of 1 M people", (ms(pinned), ms(plain)), pinned / plain, 15)
+        what = "Pinning 10 M rows of 1 M people, with the first answer"
+        report.line(what, (ms(pinned), ms(plain)), pinned / plain, 10)
     else:
         report.table.add_row("Pinning 10 M rows", ms(pinned), ms(plain), f"{pinned / plain:.3g}", "", "")
 

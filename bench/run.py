@@ -12,6 +12,7 @@ from pathlib import Path
 PARTS = (
     "noise.py",
     "ask.py",
+    "scale.py",
     "postgres.py",
     "local.py",
     "accuracy.py",

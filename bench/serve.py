@@ -4,8 +4,12 @@
 
 - load: no errors, and the amount spent equals the sum of the answers' costs; at least 300 previews and 50 durable asks
   per second; an ask takes at most 3 times as long as a bare FastAPI endpoint with one SQLite commit, in turns.
-- faults: workers are killed mid-request, with ledgers on SQLite and PostgreSQL, and connections and the server of the
-  ledger, too. No charge is lost, and no retried request is charged twice.
+- faults: workers are killed mid-request, with ledgers on SQLite and PostgreSQL, and connections to the ledger and its
+  server, too. Clients also go away before they have their answers. No charge is lost, and no retried request is charged
+  twice.
+
+The clients share the processors with the workers, here as in the measurement of the bare endpoint. They are one process
+that only sends and counts; it reads the answers after the measurement.
 
 Ingestion of survey reports is measured by bench/survey_server.py.
 """
@@ -21,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -84,7 +89,8 @@ def run_app(app: str, health: str, *, factory: bool = False, **environment: str)
         port = int(free.getsockname()[1])
     command = [sys.executable, "-m", "uvicorn", app, "--port", str(port), "--workers", str(WORKERS), "--no-access-log"]
     command += ["--log-level", "warning", *(["--factory"] if factory else [])]
-    settings = {**os.environ, **environment, "PYTHONPATH": str(Path(__file__).parent)}
+    places = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    settings = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(places)}
     server = subprocess.Popen(command, env=settings, start_new_session=True)
     try:
         for _ in range(600):
@@ -166,29 +172,37 @@ def report_load(settings: ServiceSettings, previewed: Load, asked: Load, bare: L
 
 def measure_faults(kills: int) -> list[str]:
     """Kill workers mid-request; with PostgreSQL also its connections, and now and then its server."""
-    missed = run_faults("SQLite", "", lambda service, _: service.kill(), kills // 2)
+    missed = run_faults("SQLite", "", kill_worker, kills // 2)
     with run_server() as server:
 
-        def kill(service: Any, number: int) -> None:  # noqa: ANN401 - of the tests
-            if number % 50 == 49:
+        def kill(service: Any, number: int) -> str:  # noqa: ANN401 - of the tests
+            if number % 25 == 24:
                 server.kill()
                 server.start()
-            elif number % 2:
-                service.kill()
-            else:
-                with psycopg.connect(server.url, autocommit=True) as connection:
-                    connection.execute(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                        "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
-                    )
+                return "server of the ledger"
+            if number % 2:
+                return kill_worker(service, number)
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                connection.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                )
+            return "connections to the ledger"
 
         missed += run_faults("PostgreSQL", server.make_address(), kill, kills - kills // 2)
     return missed
 
 
-def run_faults(name: str, ledger: str, kill: Callable[[Any, int], None], kills: int) -> list[str]:
+def kill_worker(service: Any, _: int) -> str:  # noqa: ANN401 - of the tests
+    service.kill()
+    return "worker"
+
+
+def run_faults(name: str, ledger: str, kill: Callable[[Any, int], str], kills: int) -> list[str]:
     clinic = make_clinic(Path(tempfile.mkdtemp()) / "clinic", "3", ledger)
     settings = ServiceSettings((str(clinic.folder),), str(clinic.accounts), requests_per_second=0)
+    killed: Counter[str] = Counter()
+    began = time.monotonic()
     with Killing(settings) as service:
         asking = [
             threading.Thread(target=service.keep_asking, args=(who, clinic.tokens[who], seed))
@@ -199,7 +213,7 @@ def run_faults(name: str, ledger: str, kill: Callable[[Any, int], None], kills: 
         for number in range(kills):
             service.wait_for_progress()
             time.sleep(random.uniform(0, 0.03))  # noqa: S311 - when to kill
-            kill(service, number)
+            killed[kill(service, number)] += 1
         service.wait_for_progress()
         service.stop()
         for thread in asking:
@@ -209,9 +223,11 @@ def run_faults(name: str, ledger: str, kill: Callable[[Any, int], None], kills: 
     except AssertionError as error:
         print(f"MISSED: {name}: {error}")
         return [f"{name}: {error}"]
+    kinds = ", ".join(f"{count:,} x {kind}" for kind, count in killed.items())
     text = (
-        f"{name}: {kills:,} kills, {len(service.outcomes):,} requests, {service.resent:,} sent again, {answered:,} "
-        f"answered; no charge lost, none charged twice; unexpected answers: {service.faults[:3]}"
+        f"{name}: {kills:,} kills ({kinds}) in {time.monotonic() - began:.0f} s, and {service.dropped:,} connections "
+        f"dropped by clients: {len(service.outcomes):,} requests, {service.resent:,} resent, {answered:,} answered, "
+        f"no charge lost, none charged twice; unexpected answers: {service.faults[:3]}"
     )
     print(text if not service.faults else f"MISSED: {text}", flush=True)
     return [text] if service.faults else []

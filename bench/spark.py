@@ -118,7 +118,9 @@ def measure_units(report: Report, session: SparkSession, path: Path, folder: Pat
 def measure_tmlt(report: Report, path: Path, ours: dict[str, float]) -> None:
     """tmlt.analytics in its own environment, on the same file, with the same number of processors."""
     script = Path(__file__).parent / "peers" / "tmlt_spark_speed.py"
-    done = subprocess.run([find_python("tmlt"), script, path], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [find_python("tmlt"), script, path], capture_output=True, text=True, check=False, cwd=path.parent
+    )
     if done.returncode:
         report.table.add_row("tmlt.analytics", "", "-", "", "", done.stderr.strip().splitlines()[-1][:60])
         return

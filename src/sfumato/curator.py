@@ -14,7 +14,7 @@ from sfumato.answering.find_bounds import Bounds, find_bounds
 from sfumato.answering.find_cap import Cap, CapPreview, find_cap, preview_cap
 from sfumato.answering.preview import Preview, preview
 from sfumato.answering.rehearse import rehearse
-from sfumato.answering.selection import Question, Selection
+from sfumato.answering.selection import DeskAsker, Question, Selection, begin_selection
 from sfumato.answering.statistical_oracle import StatisticalOracle, begin_oracle
 from sfumato.answering.upgrade import upgrade
 from sfumato.answering.watch import Watch, begin_watch
@@ -28,7 +28,7 @@ from sfumato.errors import InvalidParameter
 from sfumato.ingest.load_report import LoadReport
 from sfumato.ledger.ledger import Ledger
 from sfumato.number_arguments import Number
-from sfumato.query.frame import Aggregation, Frame
+from sfumato.query.frame import Aggregation
 
 
 class Curator:
@@ -86,15 +86,17 @@ class Curator:
     @property
     def columns(self) -> DeclaredColumns:
         """The columns that questions can name, with their types and bounds."""
-        return DeclaredColumns(tuple(self.dataset.tables.values()))
+        return self.tables.columns
 
     def __repr__(self) -> str:
-        left = "closed" if self._closed else f"{self.budget.remaining} left of {self.budget.limit}"
+        left = "closed" if self._closed else f"{self.budget.remaining.describe_left()} left of {self.budget.limit}"
         return f"<Curator of {self.dataset.name}: {', '.join(self.tables)}; {left}>"
 
     def _repr_html_(self) -> str:
         budget = make_note("It is closed.") if self._closed else self.budget.make_html()
-        return make_card(f"{self.dataset.name}, for {self.dataset.population}", budget, self.tables.make_html())
+        named, people = self.dataset.name, self.dataset.population
+        title = named if people == named else f"{named}, about the population {people}"
+        return make_card(title, budget, self.tables.make_html())
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -262,25 +264,20 @@ class Curator:
         """What `find_cap` would cost, and how many people may be above the bound that it finds. Nothing is spent."""
         return preview_cap(self.dataset, table, epsilon)
 
-    def select(self, table: str | None = None) -> Selection:
+    def select(self, table: str | None = None) -> Selection[Preview]:
         """A table to ask about in Python. Without a name: the only table."""
         with self.at_desk() as desk:
-            tables = desk.dataset.tables
-            if table is None and len(tables) != 1:
-                hint = f"Begin with select({next(iter(tables))!r}), then where, group_by and agg."
-                raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing", hint)
-            name = desk.dataset.table(next(iter(tables)) if table is None else table).name
-            return Selection(self.at_desk, Frame(desk.dataset, name))
+            return begin_selection(DeskAsker(self.at_desk), desk.dataset, table)
 
-    def where(self, condition: str) -> Selection:
+    def where(self, condition: str) -> Selection[Preview]:
         """The rows of the only table for which this SQL condition is true."""
         return self.select().where(condition)
 
-    def group_by(self, *keys: str) -> Selection:
+    def group_by(self, *keys: str) -> Selection[Preview]:
         """The only table, in groups."""
         return self.select().group_by(*keys)
 
-    def agg(self, **aggregates: Aggregation) -> Question:
+    def agg(self, **aggregates: Aggregation) -> Question[Preview]:
         """Aggregates of the only table."""
         return self.select().agg(**aggregates)
 

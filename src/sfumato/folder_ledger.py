@@ -7,7 +7,8 @@ from pathlib import Path
 from sfumato.arguments import check_file_path, check_path
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.budget_edit import write_budget
-from sfumato.catalog.catalog_file import FILE, load_catalog, set_ledger_id
+from sfumato.catalog.catalog_file import load_catalog, set_ledger_id
+from sfumato.catalog.catalog_keys import FILE
 from sfumato.catalog.dataset import Dataset
 from sfumato.errors import InvalidParameter, LedgerError, describe_kind
 from sfumato.kernel.losses import PrivacyLoss

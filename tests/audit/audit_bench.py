@@ -81,9 +81,11 @@ class Pairs:
     ) -> None:
         self._common, self._formats, self._own, self._crowds = common, formats, own, crowds
 
-    def choose(self, every: int, *, all_of_its_own: bool, whole: bool) -> list[DatasetPair]:
-        """One of `every` pairs, or all of the question's own. How a source is read, and what an engine measures of
-        a crowd, does not depend on the accounting: the `whole` list is replayed once.
+    def choose(self, every: int, *, all_of_its_own: bool, formats: bool, crowds: bool) -> list[DatasetPair]:
+        """One of `every` pairs, or all of the question's own. How a source is read depends neither on the question nor
+        on the accounting, and what an engine measures of a crowd does not depend on the accounting.
         """
         own = self._own if all_of_its_own else self._own[::every]
-        return [*self._common[::every], *(self._formats if whole else ()), *own, *(self._crowds if whole else ())]
+        return [
+            *self._common[::every], *(self._formats if formats else ()), *own, *(self._crowds if crowds else ()),
+        ]  # fmt: skip

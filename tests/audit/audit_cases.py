@@ -64,11 +64,15 @@ AGGREGATES = {
         "SELECT SUM(c) AS s, COUNT(*) AS n FROM (SELECT person, city, SUM(cost) AS c FROM t GROUP BY person, city) q"
     ),
     "joined, at most 3 rows": "SELECT SUM(a.cost) AS s FROM t a JOIN t b ON a.person = b.person",
+    "exists, by a further key": (
+        "SELECT COUNT(*) AS n, SUM(a.cost) AS s FROM t a "
+        "WHERE EXISTS (SELECT 1 FROM t b WHERE b.person = a.person AND b.city = a.city AND b.smoker)"
+    ),
     "joined by a unique key": "SELECT SUM(a.cost) AS s FROM t a JOIN t b ON a.person = b.person AND a.day = b.day",
 }
 LIMITS = {"joined, at most 3 rows": {"max_rows": 3}, "people by city": {"max_groups": 1}}
 MANY_KEYS, UNIQUE = "undeclared keys by weight", "joined by a unique key"
-JOINED = {"rows per person and key", "joined, at most 3 rows", UNIQUE}
+JOINED = {"rows per person and key", "joined, at most 3 rows", "exists, by a further key", UNIQUE}
 OF_PEOPLE = {"people", "people by city", MANY_KEYS, *JOINED}
 CHOICES = {"latest day", "median", "quantiles", "minimum", "maximum", "mode", "top values"}
 UNITS = ("person", "row", "count", "public number of people", "public number of rows")
@@ -82,8 +86,15 @@ BUDGETS = {
     "zcdp": sf.Budget(rho=9, delta="1e-6", accounting="zcdp"),
     "gdp": sf.Budget(mu=3, delta="1e-6", accounting="gdp"),
 }
+READ_BY = {
+    "count",
+    "sum, filtered",
+    "histogram",
+    MANY_KEYS,
+    UNIQUE,
+}  # how a source is read does not depend on a question
 WITHOUT_PAIRS = {"count", "histogram", "median"}  # of the plain engine: what has no pair knows little of the engine
-FEWER = 3  # the samples of noise that is the same in every accounting, divided by this
+FEWER = 3  # samples under zCDP and Gaussian DP, divided by this: 20,000 draws of each noise are compared as well
 PART = 14  # aggregates that share their datasets in one process
 
 
@@ -201,8 +212,9 @@ def _run_aggregate(case: Case, samples: int, bench: Bench) -> Row:
     whole = case.accounting == "basic" and case.engine == "duckdb"
     found_pairs = bench.find_pairs(declaration, asked, stage, setting)
     every, all_of_its_own = ENGINES[case.engine].every[case.accounting], keys and case.engine == "duckdb"
-    pairs = found_pairs.choose(every, all_of_its_own=all_of_its_own, whole=whole)
-    if case.accounting != "basic" and not gaussian:
+    formats, crowds = whole and case.name in READ_BY, whole
+    pairs = found_pairs.choose(every, all_of_its_own=all_of_its_own, formats=formats, crowds=crowds)
+    if case.accounting != "basic":
         samples //= FEWER
     if samples and case.engine == "duckdb":
         # a crowd hides what one person changes in a choice among bins: nobody against one person is the second pair

@@ -1,4 +1,5 @@
-"""Random questions of newer forms about the clinic: pivots, FILTER, rows per person and key, joins by a unique key."""
+"""Random questions of newer forms about the clinic: pivots, FILTER, rows per person and key, joins by a unique key,
+subqueries in conditions."""
 
 from collections.abc import Iterator
 from random import Random
@@ -17,7 +18,7 @@ LIMITS = ({}, {"max_rows": 2}, {}, {"max_groups": 1}, {"max_rows": 3, "max_group
 def newer_questions(seed: int) -> Iterator[str]:
     """An endless sequence. Nearly all are accepted; the caller skips those that are refused."""
     random = Random(seed)
-    forms = (_pivot, _filter, _per_key, _by_unique_key, _different, _undeclared)
+    forms = (_pivot, _filter, _per_key, _by_unique_key, _different, _undeclared, _in_condition)
     while True:
         yield random.choice(forms)(random)
 
@@ -54,6 +55,18 @@ def _by_unique_key(random: Random) -> str:
     value = random.choice(("v.cost", "t.level", "v.cost * t.level"))
     join = random.choice(("tests t JOIN visits v", "visits v JOIN tests t", "tests t LEFT JOIN visits v"))
     return f"SELECT {random.choice(TOTALS)}({value}) AS a FROM {join} ON t.visit_id = v.visit_id"
+
+
+def _in_condition(random: Random) -> str:
+    key = random.choice(("site", "kind", "urgent", "day"))
+    same = f"w.pid = v.pid AND w.{key} = v.{key}"
+    condition = random.choice((
+        f"EXISTS (SELECT 1 FROM visits w WHERE {same} AND w.cost > 10)",
+        f"NOT EXISTS (SELECT 1 FROM visits w WHERE {same} AND w.urgent)",
+        f"(SELECT COUNT(*) FROM visits w WHERE {same}) > 1",
+        f"v.cost >= (SELECT AVG(w.cost) FROM visits w WHERE {same})",
+    ))  # fmt: skip
+    return f"SELECT {random.choice(TOTALS)}(v.cost) AS a FROM visits v WHERE {condition}"
 
 
 def _different(random: Random) -> str:

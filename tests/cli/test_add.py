@@ -1,7 +1,7 @@
 """`sfumato add --public` and `sfumato add --replace`."""
 
 import pytest
-from clinic import BY_CITY, COLUMNS, COUNT, json_of, list_options
+from clinic import BY_CITY, COLUMNS, COUNT, json_of, list_options, read_refusal
 
 PATIENTS = ("add", "patients", "patients.csv", "--unit", "patient_id")
 
@@ -79,3 +79,25 @@ def test_a_replacement_that_does_not_load_changes_nothing(clinic):
     assert refused.exit_code == 4
     assert (clinic.folder / "catalog.toml").read_bytes() == before
     assert clinic("ask", BY_CITY, "--epsilon", "1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("patiens.csv", "Did you mean patients.csv? Look in {folder} and in {here}."),
+        ("vists.csv", "Did you mean visits.csv? Look in {folder} and in {here}."),  # it is in the current folder
+        ("data/patiens.csv", "Did you mean data/patients.csv? Look in {folder}/data and in {here}/data."),
+        ("data", "It is a folder: name its files, as data/*.csv."),
+        ("something.csv", "Look in {folder} and in {here}."),
+    ],
+)
+def test_a_missing_file_is_refused_with_the_nearest_name(clinic, tmp_path, monkeypatch, source, hint):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (here / "visits.csv").write_text("id\n1\n")
+    (clinic.folder / "data").mkdir()
+    (clinic.folder / "data" / "patients.csv").write_text("id\n1\n")
+    told = read_refusal(clinic("add", "visits", source, "--unit", "id", "--json"), 2)
+    assert told["message"] == f"There is no file {source}."
+    assert told["hint"] == hint.format(folder=clinic.folder, here=here)

@@ -293,3 +293,24 @@ def test_explain_writes_a_page_with_links(clinic, tmp_path):
     assert "[K-25, K-18, K-09]" in shown.stdout
     assert "age &lt; 3" in page.read_text()
     assert '<a href="docs/claims/K-25.md" title="sensitivity of a measurement">K-25</a>' in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "sql"),
+    [
+        ("--max-rows", "SELECT COUNT(*) AS n FROM visits"),
+        ("--max-groups", "SELECT site, COUNT(DISTINCT patient_id) AS n FROM visits GROUP BY site"),
+    ],
+)
+def test_limits_of_one_question_make_its_margin_smaller(clinic, option, sql):
+    rows = "".join(f"p{index // 4},{'north' if index % 2 else 'south'}\n" for index in range(4_000))
+    (clinic.folder / "visits.csv").write_text(f"patient_id,site\n{rows}")
+    declared = ("--unit", "patient_id", "--max-rows", "4", "--max-groups", "2", "--column", "site:category:north,south")
+    assert clinic("add", "visits", "visits.csv", *declared).exit_code == 0
+    wide, narrow = (
+        json_of(clinic("preview", sql, "--epsilon", "0.5", *limit, "--json"))["margins"]["n"]
+        for limit in ((), (option, "1"))
+    )
+    assert narrow < 0.6 * wide
+    low, high = json_of(clinic("ask", sql, "--epsilon", "0.5", option, "1", "--json"))["intervals"][0]["n"]
+    assert high - low < 1.2 * wide  # the margin is half of it

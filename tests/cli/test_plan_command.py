@@ -66,3 +66,14 @@ def test_a_margin_of_an_average_needs_an_assumed_count(clinic):
     assert asked["cost"] == shown["cost"]
     assert clinic("ask", BY_CITY, "--epsilon", "0.1", "--assume", "n=100").exit_code == 4
     assert clinic("ask", BY_CITY, "--margin", "age=10", "--assume", "m=100").exit_code == 2
+
+
+def test_a_plan_is_for_its_analyst_and_confidence(clinic):
+    sure, less = (
+        json_of(clinic("plan", COUNT, "--epsilon", "1", "--confidence", level, "--json"))["questions"][0]["margins"]
+        for level in ("0.99", "0.5")
+    )
+    assert less["n"] < sure["n"]
+    assert clinic("plan", COUNT, AGES, "--epsilon", "1", "--ask", "--analyst", "bob").exit_code == 0
+    entries = json_of(clinic("ledger", "--json"))["entries"]
+    assert {entry["analyst"] for entry in entries if entry["kind"] == "charge"} == {"bob"}

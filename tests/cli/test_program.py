@@ -3,8 +3,11 @@
 import json
 
 import pytest
+import typer
 from clinic import COUNT, json_of, read_refusal, run
 
+from sfumato.cli import lab_explanations
+from sfumato.cli.lab import COMMANDS
 from sfumato.cli.program import move_folder_to_front
 
 
@@ -54,6 +57,20 @@ def test_a_usage_mistake_is_json_too(clinic, arguments, part):
 
 def test_a_usage_mistake_says_where_help_is(clinic):
     assert clinic("ask", COUNT, "--epsilonn", "1").stderr.splitlines()[-1].endswith(" ask --help")
+
+
+def test_an_unknown_name_of_the_lab_is_refused_with_all_names():
+    told = read_refusal(run("lab", "nosuch", "--json"), 2)
+    assert all(command.name in told["message"] for command in COMMANDS)
+
+
+@pytest.mark.parametrize("interrupted", [KeyboardInterrupt, typer.Abort])
+def test_ctrl_c_leaves_with_130_and_the_end_of_the_input_with_one(monkeypatch, interrupted):
+    def stop(*_, **__):
+        raise interrupted
+
+    monkeypatch.setattr(lab_explanations, "show_result", stop)
+    assert run("lab", "neighbours").exit_code == (130 if interrupted is KeyboardInterrupt else 1)
 
 
 def test_a_program_without_a_command_shows_its_help():

@@ -79,6 +79,14 @@ def test_a_margin_decides_what_is_spent(clinic):
     assert "Refused" not in averages.stderr
 
 
+def test_a_prompt_has_an_analyst_and_a_confidence(clinic):
+    shown = type_in(clinic, f"{COUNT};", "y", options=("--analyst", "bob", "--confidence", "0.5"))
+    assert "margin (50 %)" in shown.stdout
+    assert "Intervals: 50 % confidence" in shown.stdout
+    entries = json_of(clinic("ledger", "--json"))["entries"]
+    assert {entry["analyst"] for entry in entries if entry["kind"] == "charge"} == {"bob"}
+
+
 def test_the_commands_show_what_is_declared(clinic):
     shown = type_in(
         clinic, "\\tables", "\\columns patients", "\\budget", f"\\explain {COUNT};", "\\help", "\\quit", COUNT

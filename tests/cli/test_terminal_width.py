@@ -40,6 +40,16 @@ def test_words_are_whole(clinic, width):
     assert "average_age" in asked
 
 
+@pytest.mark.parametrize("width", range(24, 90, 3))
+def test_an_interval_is_in_one_line(clinic, width):
+    """At every width: a table that is wrapped, or lines of `heading: value`."""
+    found = re.findall(r"\[[^\]]*\]", clinic("ask", BY_CITY, "--epsilon", "0.5").stdout)
+    assert len(found) == 4
+    lines = at_terminal(clinic, width, "ask", BY_CITY, "--epsilon", "0.5")
+    assert all(any(interval in line for line in lines) for interval in found)
+    assert max(map(cell_len, lines)) <= width
+
+
 def test_a_wide_terminal_has_a_table_and_bars(clinic):
     wide, narrow = (at_terminal(clinic, width, "ask", BY_CITY, "--epsilon", "1") for width in (200, 40))
     assert any("●" in line for line in wide)

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import sfumato as sf
-from sfumato.answers.answer_chart import LETTER, ChartData, choose_kind, draw_answer, find_step
+from sfumato.answers.answer_chart import ChartData, choose_kind, draw_answer, find_step
+from sfumato.drawing.plot import LETTER
 from sfumato.errors import InvalidParameter
 
 CITIES = [f"c{number:03}" for number in range(100)]
@@ -98,6 +99,8 @@ def test_several_measures_are_below_each_other(asked):
     drawn = answer.plot().to_dict()
     assert [one["title"]["text"] for one in drawn["vconcat"]] == ["n by site", "cost by site", "total by site"]
     assert drawn["title"]["text"] == "n, cost, total by site"
+    assert "95 % confidence intervals" in drawn["title"]["subtitle"][0]  # once, and not for each of them
+    assert not any(one["title"].get("subtitle") for one in drawn["vconcat"])
     assert answer.plot("cost").to_dict()["title"]["text"] == "cost by site"
     assert len(answer.plot(["n", "total"]).to_dict()["vconcat"]) == 2
     for wrong in ("site", "x", [], [3]):
@@ -153,3 +156,10 @@ def test_ends_without_limit_are_cut():
 )  # fmt: skip
 def test_bins_are_numbers_at_equal_distances(values, step):
     assert find_step(values) == step
+
+
+def test_a_saved_page_needs_no_network(asked, tmp_path):
+    asked(by("site")).plot().save(str(tmp_path / "n.html"))
+    page = (tmp_path / "n.html").read_text()
+    assert not re.search(r"<(?:script|link)[^>]+(?:src|href)=", page)
+    assert "vegaEmbed(" in page

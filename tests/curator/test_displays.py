@@ -1,15 +1,20 @@
 """What a prompt and a notebook show of the objects that users hold. None of it derives from data without a release."""
 
 import re
+from decimal import Context, Decimal
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from protected import protect
 
 import sfumato as sf
 from sfumato.answers.shown_values import MOST_TEXT_ROWS, format_value, write_rows
 from sfumato.errors import BudgetExceeded, SfumatoError, UnknownName
+from sfumato.kernel.exact import write_plain
 from sfumato.lab.auditing.verdict_card import make_verdict_card
+from sfumato.shown_amounts import round_amounts, write_amounts
 
 BY_CITY = "SELECT city, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY city"
 
@@ -171,3 +176,41 @@ def test_an_error_is_three_lines_in_a_notebook(people):
     assert re.fullmatch(r'At line \d+: people\.ask\("SELECT COUNT\(\*\) FROM peeple", 1\)', lines[2])
     assert len(lines) == 3
     assert BudgetExceeded("a", "b", 1, 2)._render_traceback_() == ["BudgetExceeded: a", "b"]
+
+
+@given(st.integers(0, 10**40), st.integers(-60, 5))
+def test_a_shown_amount_is_on_the_safe_side(digits, exponent):
+    exact = Decimal(digits).scaleb(exponent, Context(prec=80))
+    for rounding in ("up", "down"):
+        shown, rounded = round_amounts({"rho": write_plain(exact)}, rounding)
+        value = Decimal(shown["rho"])
+        assert value >= exact if rounding == "up" else value <= exact
+        assert abs(value - exact) <= exact * Decimal("1e-5")
+        assert rounded == (value != exact)
+        words = write_amounts({"rho": write_plain(exact)}, rounding)
+        assert words == f"rho = {shown['rho']}" + (f" (rounded {rounding})" if rounded else "")
+
+
+def test_amounts_of_ten_digits_stay_as_they_are():
+    amounts = {"epsilon": "1234.567891", "delta": "0"}
+    assert round_amounts(amounts, "up") == (amounts, False)
+    assert write_amounts(amounts) == "ε = 1234.567891"
+    assert write_amounts({"rho": "0.12345678901", "delta": "1e-9"}) == "rho = 0.123457, δ = 1e-9 (rounded up)"
+    assert write_amounts({"rho": "0.12345678901"}, "down") == "rho = 0.123456 (rounded down)"
+    assert write_amounts(None) == ""
+
+
+def test_a_cost_under_zcdp_is_short_and_says_that_it_is_rounded():
+    with protect(sf.Budget(rho=1, accounting="zcdp")) as people:
+        answer = people.ask("SELECT COUNT(*) AS n FROM people", 0.5)
+        assert len(str(answer.cost.rho)) > 20
+        assert answer.price() == "Cost: rho = 0.12246 (rounded up). Left: rho = 0.87754 (rounded down)."
+        assert answer.to_dict()["cost"]["rho"] == str(answer.cost.rho)  # all digits
+        assert repr(people.budget).endswith("rho = 0.12246 of 1 is spent, 0.87754 is left (rounded)")
+        assert "rho = 0.87754 (rounded down) left of rho = 1>" in repr(people)
+        assert "rho = 0.12246 (rounded up)" in repr(people.preview("SELECT SUM(age) AS s FROM people", 0.5))
+        with pytest.raises(BudgetExceeded) as caught:
+            people.ask("SELECT SUM(age) AS s FROM people", 3)
+        said = str(caught.value)
+        assert "rho = 0.87754, delta = 0 (rounded down) is left" in said
+        assert not re.search(r"0\.\d{11}", said)

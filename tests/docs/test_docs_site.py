@@ -16,7 +16,7 @@ from notebook_pages import render_notebook, show
 from repository_links import find_page, list_targets, rewrite_links, separate_blocks
 
 import sfumato as sf
-from sfumato.catalog.catalog_file import ABOUT, KINDS, LIMITS, TABLE_KEYS
+from sfumato.catalog.catalog_keys import ABOUT, KINDS, LIMITS, TABLE_KEYS
 from sfumato.catalog.text_format import KEYS
 from sfumato.cli.main import app
 

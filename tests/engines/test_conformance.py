@@ -32,6 +32,12 @@ LINKED = (  # subqueries that meet the outer row once: by the person and another
     "WHERE w.pid = v.pid AND w.day = v.day) > 1",
     "SELECT COUNT(*) AS n, SUM(l) AS s FROM (SELECT visit_id, SUM(level) AS l FROM tests "
     "GROUP BY visit_id) WHERE l > 2",
+    "SELECT MONTH(f) AS m, COUNT(*) AS n, SUM(k) AS k FROM (SELECT pid, MIN(day) AS f, MAX(day) AS l, "
+    "COUNT(DISTINCT site) AS k FROM visits GROUP BY pid) AS t WHERE l > DATE '2020-01-01' GROUP BY m",
+    "SELECT COUNT(*) AS n FROM visits v WHERE NOT v.kind IN (SELECT w.kind FROM visits w WHERE w.pid = v.pid "
+    "AND w.cost > 3)",
+    "SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.pid = v.pid AND w.day < v.day)",
+    "SELECT SUM(k) AS k FROM (SELECT pid, kind, COUNT(DISTINCT cost) AS k FROM visits GROUP BY pid, kind) AS t",
 )
 FAST, MANY, EACH = (100, 101), range(200, 240), 30
 

@@ -76,7 +76,7 @@ def answerable(clinic, seeds=SEEDS):
 def measured(clinic, question):
     """DuckDB's integers."""
     engine = clinic.curator.engine
-    return engine._measure(bound(clinic, question)[1].plan, engine._take_cursor())
+    return engine.aggregate(bound(clinic, question)[1].plan)
 
 
 def agree(clinic, question, planned):

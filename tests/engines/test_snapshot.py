@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.reference.reference_rows import _place
-from sfumato.ingest import declared_versions, pinned_rows
+from sfumato.ingest import counting, declared_versions, pinned_rows, table_reading
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.hidden_names import STEPS
 from sfumato.ingest.pinned_rows import find_grids, list_columns
@@ -67,7 +67,7 @@ def expected(data, declared, nullable, unit, most):
         if unit is sf.ROW:
             row["who"] = None if who is None else str(who)  # an id that is nobody's unit is kept, to be joined on
         else:
-            row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who]}
+            row |= {"__sfumato_unit": who, "__sfumato_rows": counts[who] if counts[who] > most else 1}
         yield row
 
 
@@ -191,5 +191,43 @@ def test_another_layout_of_columns_is_refused(monkeypatch):
     with duckdb.connect(":memory:") as connection:
         pin(connection, table, data)
         monkeypatch.setattr(declared_versions, "LAYOUT", declared_versions.LAYOUT + 1)
-        with pytest.raises(sf.errors.CatalogError, match="sfumato prepare"):
+        with pytest.raises(sf.errors.CatalogError, match=r"another version of Sfumato.*sfumato prepare"):
             read_versions(connection, {"t": table})
+
+
+@pytest.mark.parametrize(("most", "stored"), [(1, True), (2, True), (3, False)])
+def test_weights_are_stored_only_where_somebody_exceeds_the_bound(most, stored):
+    """Person 1 has three rows, of which joins meet all."""
+    data = pa.table({"who": [1, 1, 1, 2, None], "x": [1, 2, 3, 4, 5]})
+    table = Table("t", None, "who", {"who": sf.Id(), "x": sf.Integer(0, 9)}, most)
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        ((made,),) = connection.execute("SELECT sql FROM duckdb_tables() WHERE table_name = 't'").fetchall()
+        assert ("GENERATED" in made) is not stored
+        held = connection.execute("SELECT x, __sfumato_rows, __sfumato_met FROM t ORDER BY x").fetchall()
+    assert held == [(x, 3 if stored and x < 4 else 1, True) for x in (1, 2, 3, 4)]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.booleans(), rows)
+@example(False, [(1, 1.0, 1, "Rome")])
+@example(True, [(1, -100.0, -5, ""), (None, math.nan, 121, "x")])
+def test_a_report_looks_only_at_columns_that_lose_a_value(nullable, data):
+    """The same report as if what became of every value were noted."""
+    declared = columns(nullable)
+    arrow = pa.table({name: pa.array([row[at] for row in data], TYPES[name]) for at, name in enumerate(TYPES)})
+    reports = []
+    for doubtful in (table_reading.find_doubtful, lambda connection, kept, source: tuple(kept)):
+        with pytest.MonkeyPatch.context() as patched, duckdb.connect(":memory:") as connection:
+            patched.setattr(table_reading, "find_doubtful", doubtful)
+            reports.append(pin(connection, Table("t", None, "who", declared, 2), arrow))
+    assert reports[0] == reports[1]
+
+
+def test_the_comparison_of_reports_sees_a_missed_column(monkeypatch):
+    """Negative control: a clamped value that is taken for one that is kept."""
+    data = pa.table({"who": [1], "x": [500.0], "i": [1], "t": ["Rome"]})
+    with duckdb.connect(":memory:") as connection:
+        assert pin(connection, Table("t", None, "who", columns(True), 2), data).columns[1].clamped_above == 1
+        monkeypatch.setattr(counting, "_is_kept", lambda *given: "true")
+        assert pin(connection, Table("t", None, "who", columns(True), 2), data).columns[1].clamped_above == 0

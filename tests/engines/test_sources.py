@@ -20,7 +20,7 @@ from sfumato.ingest.source_files import find_files, split_source
 ROWS = {"who": [1, 1, 2, 3, None], "age": [40, 41, 150, None, 7], "city": ["Rome", "Oslo", "Atlantis", "Rome", "Oslo"]}
 COLUMNS = {"who": sf.Id(), "age": sf.Integer(0, 120), "city": sf.Category(["Rome", "Oslo"])}
 VISITS = Table("visits", None, "who", COLUMNS, 2)
-HELD = [(40, "Rome", "1", 2), (41, "Oslo", "1", 2), (120, None, "2", 1), (None, "Rome", "3", 1)]
+HELD = [(40, "Rome", "1", 1), (41, "Oslo", "1", 1), (120, None, "2", 1), (None, "Rome", "3", 1)]
 SECRET = "secret-4711"
 
 
@@ -196,10 +196,10 @@ def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch
     path = csv(table(), tmp_path / "v.csv")
     selected = pinned_rows._select_rows
 
-    def meanwhile(*given):
+    def meanwhile(*given, **named):
         with path.open("a") as file:
             file.write("1,2,Rome\n")
-        return selected(*given)
+        return selected(*given, **named)
 
     monkeypatch.setattr(pinned_rows, "_select_rows", meanwhile)
     with pytest.raises(sf.errors.CatalogError, match="changed while it was read"):

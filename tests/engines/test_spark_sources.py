@@ -14,7 +14,7 @@ from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.spark.spark_columns import list_pinned
 from sfumato.engines.spark.spark_engine import SparkEngine
 from sfumato.errors import CatalogError
-from sfumato.ingest.hidden_names import UNIT
+from sfumato.ingest.hidden_names import ROWS_OF_UNIT, UNIT
 
 UNIQUE = Table(
     "orders", None, "who", {
@@ -37,7 +37,10 @@ def spark():
 def read_spark(engine, name):
     one = engine.prepared[name]
     found = one.stored.open(engine._own).selectExpr(*(f"`{name}`" for name in list_pinned(one.table))).toArrow()
-    return sorted(repr(spell(row)) for row in found.to_pylist())
+    most = one.table.max_rows_per_unit  # a snapshot has 1 for units within their bound, which weigh the same
+    held = [row | {ROWS_OF_UNIT: row[ROWS_OF_UNIT] if row[ROWS_OF_UNIT] > most else 1} if UNIT in row else row
+            for row in found.to_pylist()]  # fmt: skip
+    return sorted(repr(spell(row)) for row in held)
 
 
 def read_snapshot(engine, name):

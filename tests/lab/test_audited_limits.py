@@ -67,14 +67,14 @@ def test_a_join_by_a_declared_key_reaches_as_far_as_its_left_side(tmp_path):
 
 
 def test_repeated_keys_are_dropped_in_plain_python():
-    table = DATASETS["shop"]().tables["orders"]
-    row = {"price": 1.5, "note": "a", "__sfumato_unit": "p", "__sfumato_rows": 3}
+    table = replace(DATASETS["shop"]().tables["orders"], max_rows_per_unit=2)
+    row = {"price": 1.5, "note": "a", "__sfumato_unit": "p", "__sfumato_rows": 4}
     rows = [{**row, "oid": "1"}, {**row, "oid": "1", "note": "b"}, {**row, "oid": None}, {**row, "oid": None}]
     other = {**row, "oid": "1", "__sfumato_unit": "q", "__sfumato_rows": 1}
     kept = drop_repeated_keys(table, [*rows, other])
     assert len(kept) == 4  # two rows without the key, one with it, and the other person's
     assert other in kept
-    assert {one["__sfumato_rows"] for one in kept if one["__sfumato_unit"] == "p"} == {3}
+    assert {one["__sfumato_rows"] for one in kept if one["__sfumato_unit"] == "p"} == {3}  # more than the bound
 
 
 def test_every_pair_of_the_shop_is_listed_once(tmp_path):

@@ -271,3 +271,10 @@ def test_weights_are_numbers_where_there_are_no_rows_and_hardly_any_noise(classe
     model = fit_linear(ExactSource(rows, noise=1e-9), len(classes)).model
     assert all(np.isfinite(term.values).all() for term in model.terms)
     assert np.isfinite(fit_additive(ExactSource(rows, noise=1e-9), 8, 2).intercepts).all()
+
+
+def test_a_pair_of_bounds_for_each_of_two_columns_is_refused_with_what_was_meant():
+    X, y = np.column_stack([np.arange(40.0), np.arange(40.0)]), np.arange(40.0)
+    with pytest.raises(sf.errors.InvalidParameter, match=r"bounds=\(\[0, 0\], \[90, 100\]\)"):
+        LEARN.LinearRegression(1, bounds=[(0, 90), (0, 100)], target_bounds=(0, 40)).fit(X, y)
+    LEARN.LinearRegression(1, bounds=([0, 0], [90, 100]), target_bounds=(0, 40)).fit(X, y)

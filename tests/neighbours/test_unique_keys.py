@@ -50,6 +50,14 @@ QUESTIONS = {  # and the most rows of one person that count
     "ON m.cid = o.cid AND m.oid = o.oid": 4,
     "SELECT COUNT(*) AS n FROM lines l WHERE (SELECT COUNT(*) FROM lines k WHERE k.cid = l.cid AND k.item = l.item) > 1"
     "": 3,
+    "SELECT COUNT(*) AS n FROM lines l WHERE l.item NOT IN (SELECT k.item FROM lines k WHERE k.cid = l.cid "
+    "AND k.price > 2)": 3,
+    "SELECT way, COUNT(*) AS n FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.cid = o.cid GROUP BY l.oid "
+    "HAVING COUNT(*) > 1) GROUP BY way": 4,
+    "SELECT COUNT(*) AS n FROM lines l WHERE EXISTS (SELECT 1 FROM lines k WHERE k.cid = l.cid AND k.oid = l.oid "
+    "AND k.item < l.item)": 3,
+    "SELECT AVG(k) AS a, COUNT(*) AS n FROM (SELECT cid, COUNT(DISTINCT item) AS k FROM lines GROUP BY cid) AS t": 1,
+    "SELECT SUM(k) AS s FROM (SELECT cid, oid, COUNT(DISTINCT item) AS k FROM lines GROUP BY cid, oid) AS t": 2,
 }  # fmt: skip
 NUMBERS = st.one_of(st.none(), st.sampled_from([0.0, 1.0, 5.0, 50.0, -3.25, float("nan")]))
 order = st.fixed_dictionaries(

@@ -5,9 +5,12 @@ Usage: python smoke_test.py EXTRA ..., where the extras are those that are insta
 
 import csv
 import importlib
+import re
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -96,13 +99,36 @@ def check_learn(_):
 
 
 def check_serve(folder):
-    """The service starts, and answers."""
-    done = subprocess.run(
-        [sys.executable, "-m", "sfumato", "serve", "--help"], capture_output=True, text=True, check=False, cwd=folder
-    )
-    assert done.returncode == 0, done.stderr
-    for name in ("service.site", "service.survey_app"):
-        importlib.import_module(f"sfumato.{name}")
+    """The service starts, and answers a question of its analyst."""
+    importlib.import_module("sfumato.service.survey_app")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-u", "-m", "sfumato", "serve", "--demo", "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder) as server:
+        try:
+            told = []
+            for line in server.stdout:
+                told.append(line)
+                if found := re.search(r"sf\.connect\(['\"](.+?)['\"], ['\"](.+?)['\"]\)", line):
+                    break
+            else:
+                raise AssertionError("".join(told))
+            clinic = _connect(*found.groups())
+            assert clinic.ask(f"SELECT COUNT(*) AS n FROM {next(iter(clinic.tables))}", epsilon="0.1").rows[0]["n"]
+        finally:
+            server.terminate()
+
+
+def _connect(address, token):
+    """Connect, as soon as the server listens."""
+    for _ in range(120):
+        try:
+            return sf.connect(address, token)
+        except (sf.errors.SfumatoError, OSError) as error:
+            refused = error
+            time.sleep(0.5)
+    raise refused
 
 
 MISSING = {

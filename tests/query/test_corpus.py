@@ -94,13 +94,13 @@ def make_tables():
     return {"patients": patients, "visits": visits, "sites": sites}
 
 
-def read_corpus():
+def read_corpus(path=CORPUS):
     """(section, expected, question, plain): `plain` is the SQL for DuckDB, if it is written differently.
 
     A blank line ends a question. `--= ` begins a section, `--: ` says what is expected, `--~ ` is the plain SQL.
     """
     found, section = [], ""
-    for block in CORPUS.read_text().split("\n\n"):
+    for block in path.read_text().split("\n\n"):
         marked = {"--= ": [], "--: ": [], "--~ ": [], "": []}
         for line in block.strip("\n").splitlines():
             mark = next((mark for mark in marked if mark and line.startswith(mark)), "")

@@ -251,7 +251,7 @@ def test_a_part_that_began_elsewhere_would_be_seen():
         ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('month', seen, 'UTC') > '2020-01-01'", ["takes 2 values"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('day', born, seen, day) > 1", ["takes 3 values"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_DIFF('second', born, seen) > 1", ["'second'", "minute"]),
-        ("SELECT COUNT(*) FROM visits WHERE EXTRACT(epoch FROM seen) > 1", ["'epoch'", "dayofweek"]),
+        ("SELECT COUNT(*) FROM visits WHERE EXTRACT(epoch FROM seen) > 1", ["EPOCH", "not the same number"]),
         ("SELECT COUNT(*) FROM visits WHERE EXTRACT(week(monday) FROM seen) > 1", ["EXTRACT(month FROM day)"]),
         ("SELECT COUNT(*) FROM visits WHERE HOUR(born) > 1", ["A date has no hour", "datetime"]),
         ("SELECT COUNT(*) FROM visits WHERE DATE_TRUNC('minute', born) > '2020-01-01'", ["A date has no minute"]),

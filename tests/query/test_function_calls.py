@@ -76,6 +76,8 @@ OURS = {  # functions that DuckDB writes differently, or does not have; what has
     "REGEXP_CONTAINS(city, 'o$')": "REGEXP_MATCHES(CAST(city AS VARCHAR), 'o$')",
     "REGEXP_CONTAINS(job, '(a|b)c')": "REGEXP_MATCHES(job, '(a|b)c')",
     "NVL2(age, 1, 0)": "CASE WHEN age IS NOT NULL THEN 1 ELSE 0 END",
+    "INITCAP(city)": "UPPER(SUBSTR(city, 1, 1)) || LOWER(SUBSTR(city, 2))",
+    "cost / (pay / 60.0)": "cost / (pay / 60.0)",
     "NVL(age, 0)": "COALESCE(age, 0)", "IFF(age > 18, 'a', 'b')": "IF(age > 18, 'a', 'b')",
     "IIF(age > 18, 1, 0)": "IF(age > 18, 1, 0)", "BTRIM(job)": "TRIM(job, ' ')", "TRIM(job)": "TRIM(job, ' ')",
     "STARTSWITH(job, 'x')": "STARTS_WITH(job, 'x')", "ENDSWITH(job, 'x')": "SUFFIX(job, 'x')",

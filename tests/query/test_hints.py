@@ -22,6 +22,22 @@ SITES = Table("sites", None, None, {"city": sf.Category(["A", "B"]), "beds": sf.
 CLINIC = Dataset("clinic", [VISITS, SITES], sf.Budget(epsilon=9, delta="1e-6"))
 REFUSED = {  # a question -> what the refusal must say
     "SELECT pid FROM visits": "No answer shows an id",
+    "SELECT cost, COUNT(*) FROM visits GROUP BY cost": "another question, which can be answered: HISTOGRAM(x, 20)",
+    "SELECT city, COUNT(*) FROM visits GROUP BY city HAVING age > 3": "belongs in WHERE",
+    "SELECT SUM(age) OVER (PARTITION BY city) FROM visits": "over the groups of an answer",
+    "SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY pid) AS r FROM visits) WHERE r = 1": "MIN(w.day)",
+    "SELECT SUM(1 / cost) FROM visits": "a + 1 is another number",
+    "SELECT AVG(LN(cost)) FROM visits": "another number: LN(1 + x)",
+    "SELECT COUNT(*) FROM visits WHERE city = A": "If it is a text, write it in single quotes: 'A'",
+    "SELECT COUNT(*) FROM visits WHERE age > '30'": "without quotes: 30",
+    "SELECT COUNT(*) FROM visits WHERE age > 30 = 'yes'": "TRUE or FALSE",
+    "SELECT COUNT(*) FROM visits WHERE day > 2000": "YEAR(x) > 2000",
+    "SELECT COUNT(*) FROM visits WHERE age IN ()": "IN ('a', 'b')",
+    "SELECT COUNT(*) FROM visits WHERE note REGEXP 'a.*'": "REGEXP_MATCHES",
+    "EXPLAIN SELECT COUNT(*) FROM visits": "preview(sql)",
+    "SELECT COUNT(DISTINCT pid, city) FROM visits": "GROUP BY pid, x) counts the different pairs",
+    "SELECT COUNT(*) FROM visits v JOIN sites s ON v.cost = s.beds": "hardly ever equal",
+    "SELECT JSON_EXTRACT(note, 'a') FROM visits": "stored as a column",
     "SELECT cost FROM visits LIMIT 5": "FLOOR(cost / 10)",
     "SELECT city, COUNT(*) FROM visits": "Add it to GROUP BY",
     "SELECT AVG(note) FROM visits": "another question",
@@ -48,7 +64,12 @@ REFUSED = {  # a question -> what the refusal must say
     "SELECT SUM(glob) FROM visits": 'write it in double quotes: "glob"',
     "SELECT COUNT(*) FROM visits CROSS JOIN sites": "repeat each row for every row of a public table",
     "SELECT COUNT(*) FROM visits v CROSS JOIN visits w": "combine rows of different people",
-    "SELECT COUNT(*) FROM visits v WHERE age IN (SELECT age FROM visits w WHERE w.pid = v.pid)": "Write EXISTS",
+    "SELECT COUNT(*) FROM visits v WHERE NOT age IN (SELECT age FROM visits w WHERE w.pid = v.pid GROUP BY 1)": (
+        "Write EXISTS"
+    ),
+    "SELECT COUNT(*) FROM visits v WHERE age > ALL (SELECT age FROM visits w WHERE w.pid = v.pid)": "except where",
+    "SELECT COUNT(*) FROM visits WHERE RANGE_BUCKET(age, [0, 9]) = 1": "CASE WHEN x < 0 THEN 0",
+    "SELECT INITCAP(note), COUNT(*) FROM visits GROUP BY 1": "Group by the text itself",
     "SELECT COUNT(*) FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.age = v.age)": "the same person",
 }
 
@@ -66,7 +87,7 @@ def test_a_refusal_says_what_to_write(question, said):
 
 def test_a_hint_stands_without_the_list_of_aggregates():
     assert "Aggregates:" not in refuse("SELECT SOUNDEX(note), COUNT(*) FROM visits GROUP BY 1")
-    assert "Aggregates: COUNT, SUM" in refuse("SELECT QQQ(note), COUNT(*) FROM visits GROUP BY 1")
+    assert "from the answer's rows in Python" in refuse("SELECT QQQ(note), COUNT(*) FROM visits GROUP BY 1")
     assert "Did you mean MEDIAN?" in refuse("SELECT MEDAIN(age) FROM visits")
 
 

@@ -25,6 +25,7 @@ EPSILON = "0.001"
 FINAL = "charge-closed"  # the charge of an earlier attempt was closed: paid, and no answer
 AGAIN = ("request-running", "too-many-requests")
 MOST_SECONDS = 120
+DROPPED = 0.1  # the share of attempts whose client goes away before it has the answer
 
 
 def run_workers(settings, listening, workers, orders, told):
@@ -65,6 +66,7 @@ class Killing:
     faults: list = field(default_factory=list)
     outcomes: dict = field(default_factory=dict)  # by analyst and key: `answered`, `closed` or `refused`
     resent: int = 0
+    dropped: int = 0  # connections that a client closed before it had the answer
 
     def __enter__(self):
         self._socket = socket.socket()
@@ -116,14 +118,18 @@ class Killing:
         while time.monotonic() < deadline:
             self.resent += attempts > 0
             attempts += 1
+            drops = random.random() < DROPPED
+            patience = random.uniform(0.001, 0.05) if drops else 30
             try:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=patience)
                 connection.request("POST", "/v1/datasets/clinic/queries", json.dumps(body), headers)
                 answered = connection.getresponse()
                 found = json.loads(answered.read())
                 connection.close()
-            except (OSError, http.client.HTTPException, ValueError):
-                time.sleep(0.02)  # the worker was killed; nobody knows how far it came
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                self.dropped += drops and isinstance(error, TimeoutError)
+                connection.close()
+                time.sleep(0.02)  # the worker was killed, or the client gave up; nobody knows how far it came
                 continue
             if answered.status == 200:
                 return "answered"

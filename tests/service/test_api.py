@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -155,6 +156,21 @@ def test_owners_grant_and_analysts_do_not(send):
     assert {grant["user"]: grant["epsilon"] for grant in listed["grants"]} == {"ann": "1", "bob": "2"}
     assert listed["all_analysts_together"]["epsilon"] == "3"
     assert send("GET", "log", "ann").status_code == 403
+
+
+def test_a_grant_that_is_set_over_the_api_has_an_end(send, monkeypatch):
+    monkeypatch.setenv("TZ", "Pacific/Auckland")  # a time without a zone is in UTC, wherever the service runs
+    time.tzset()
+    body = {"user": "bob", "epsilon": "2", "expires": "2101-06-30T00:00:00"}
+    assert send("PUT", "datasets/clinic/grants", "olga", body).json()["expires"] == "2101-06-30T00:00:00Z"
+    body["expires"] = "2101-06-30T12:00:00+12:00"
+    assert send("PUT", "datasets/clinic/grants", "olga", body).json()["expires"] == "2101-06-30T00:00:00Z"
+    assert send("GET", "datasets/clinic", "bob").json()["own"]["expires"] == "2101-06-30T00:00:00Z"
+    body["expires"] = "2001-06-30T00:00:00"
+    assert send("PUT", "datasets/clinic/grants", "olga", body).status_code == 200
+    assert send("GET", "datasets/clinic", "bob").json()["code"] == "no-grant"
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_retry_with_the_same_key_pays_once(send, clinic, monkeypatch):

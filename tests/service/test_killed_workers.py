@@ -46,6 +46,7 @@ def test_killed_workers_lose_no_charge_and_charge_no_retry_twice(tmp_path):
     service, answered = ask_under_kills(clinic, Killing.kill, 15)
     assert answered > 5
     assert service.resent > 0, "no request was interrupted: the test shows nothing"
+    assert service.dropped > 0, "no client went away: the test shows nothing"
 
 
 def test_a_ledger_on_postgresql_under_kills_of_workers_and_connections(tmp_path):

@@ -1,8 +1,11 @@
 """Register, Surveys and Lab: what an owner declares, what nobody else may see, and names that are not paths or HTML."""
 
+import io
 import json
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
 from served_clinic import make_clinic
@@ -153,6 +156,43 @@ def test_uploads_are_bounded_and_only_the_ending_of_their_name_is_used(olga, cli
     assert sorted(path.name for path in folder.iterdir()) == ["draft.json", "source.csv"]
     assert (folder / "source.csv").stat().st_mode & 0o077 == 0
     assert upload(olga, place, b"\x00\xff" * 100, "data.parquet").status_code == 400
+
+
+def write_parquet(table, **options):
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", **options)
+    return sink.getvalue()
+
+
+def test_an_upload_that_grows_too_much_is_refused_and_an_earlier_one_stays(olga, clinic):
+    place = begin(olga)
+    assert upload(olga, place).status_code == 303
+    texts = pa.table({"pid": [1, 2], "city": ["x" * 20_000_000, "Rome"]})
+    rows = pa.table({"city": pa.DictionaryArray.from_arrays(pa.array([0] * 3_000_000, pa.int32()), ["Rome"])})
+    hidden = pa.table({"city": ["Rome", "Romea"]})
+    for content in (
+        write_parquet(texts, use_dictionary=False),
+        write_parquet(texts, dictionary_pagesize_limit=2**30),
+        write_parquet(rows),
+        write_parquet(hidden, use_dictionary=False, column_encoding={"city": "DELTA_BYTE_ARRAY"}),
+    ):
+        assert len(content) < 1 << 20, "it passes the limit of an upload"
+        refused = upload(olga, place, content, "visits.parquet")
+        assert refused.status_code == 400
+        assert "when it is read" in refused.text
+    folder = clinic.folder / ".sfumato" / "registered" / place.rsplit("/", 1)[1]
+    assert (folder / "source.csv").read_text() == CSV
+    assert "cost" in olga.get(f"{place}?step=people").text
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"data_page_version": "2.0"}, {"use_dictionary": False, "column_encoding": {"city": "DELTA_LENGTH_BYTE_ARRAY"}},
+])  # fmt: skip
+def test_usual_parquet_files_are_taken(olga, options):
+    place = begin(olga)
+    table = pa.table({"pid": list(range(1000)), "city": ["Rome", "Oslo"] * 500})
+    assert upload(olga, place, write_parquet(table, **options), "visits.parquet").status_code == 303
+    assert "city" in olga.get(f"{place}?step=people").text
 
 
 @pytest.mark.parametrize("path", ["/register", "/surveys", "/surveys/new"])

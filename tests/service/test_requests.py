@@ -1,5 +1,7 @@
 """Grants for one question, retries, jobs, workloads, and the limits of a request."""
 
+import asyncio
+import gc
 import json
 import threading
 import time
@@ -8,15 +10,18 @@ import pytest
 from fastapi.testclient import TestClient
 from served_clinic import BY_CITY, CATALOG, COUNT, make_clinic
 
+from sfumato.engines.duckdb import duckdb_engine
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.errors import InvalidParameter
 from sfumato.ledger.ledger import Ledger
+from sfumato.service.account_versions import Remembered
 from sfumato.service.accounts import Accounts
 from sfumato.service.api import make_app
 from sfumato.service.group_commit import GroupCommit
 from sfumato.service.jobs import CHARGED, ENDED, NOT_CHARGED
 from sfumato.service.service_settings import ServiceSettings
 from sfumato.service.service_shell import MOST_DEPTH, measure_depth
+from sfumato.service.shared_threads import MOST_OF_ONE, SharedThreads
 
 SUM = "SELECT SUM(age) AS s FROM people"
 UNDECLARED = "SELECT job, COUNT(*) AS n FROM people GROUP BY job"
@@ -86,6 +91,32 @@ def test_a_grant_limits_rho_and_mu_of_a_single_question(clinic, budget, amount):
         workload = {"questions": [{"sql": COUNT}, {"sql": SUM}], "epsilon": "1.5"}
         refused = send(client, clinic, "POST", "datasets/clinic/workloads", "ann", workload)
         assert refused.json()["code"] == "per-query-limit"
+    accounts.close()
+
+
+def test_a_grant_limits_a_question_by_its_margin_and_not_one_that_is_stored(client, clinic):
+    assert ask(client, clinic, COUNT, "0.5").status_code == 200
+    accounts = Accounts(clinic.accounts)
+    accounts.set_grant("ann", "clinic", "1", per_query="0.1")
+    assert ask(client, clinic, COUNT, "0.5").json()["cached"], "it costs nothing, so no limit forbids it"
+    assert ask(client, clinic, BY_CITY, "0.5").json()["code"] == "per-query-limit"
+    narrow = ask(client, clinic, SUM, None, margin={"s": 500})
+    assert narrow.json()["code"] == "per-query-limit"
+    wide = ask(client, clinic, SUM, None, margin={"s": 50_000})
+    assert wide.status_code == 200
+    assert 0 < float(wide.json()["cost"]["epsilon"]) <= 0.1
+    several = "SELECT city, COUNT(*) AS n FROM people GROUP BY ROLLUP (city)"
+    assert ask(client, clinic, several, "0.11").json()["code"] == "per-query-limit", "one charge for two releases"
+    assert ask(client, clinic, several, "0.1").status_code == 200
+    accounts.close()
+
+
+def test_a_preview_says_that_a_single_question_is_above_its_limit(client, clinic):
+    accounts = Accounts(clinic.accounts)
+    accounts.set_grant("ann", "clinic", "1", per_query="0.1")
+    path = "datasets/clinic/queries:preview"
+    found = [send(client, clinic, "POST", path, "ann", {"sql": COUNT, "epsilon": e}).json() for e in ("0.1", "0.2")]
+    assert [one["fits"] for one in found] == [True, False]
     accounts.close()
 
 
@@ -246,12 +277,15 @@ def test_an_engine_can_be_interrupted(clinic, monkeypatch):
         engine = client.app.state.served._open["clinic"].curator.engine
         stopped = []
 
-        def measure(self, plan, cursor):
+        def read_slowly(reader, _):
             threading.Timer(0.5, lambda: (stopped.append(1), engine.interrupt(thread))).start()
-            thread = threading.get_ident()
-            return cursor.execute("SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b").fetchall()
+            thread, slow = (
+                threading.get_ident(),
+                "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b",
+            )
+            return reader.cursor.execute(slow).fetchall()
 
-        monkeypatch.setattr(DuckDBEngine, "_measure", measure)
+        monkeypatch.setattr(duckdb_engine._CursorReader, "read_rows", read_slowly)
         failed = ask(client, clinic, SUM)
         assert failed.json()["code"] == "engine-failed"
         assert stopped
@@ -304,6 +338,62 @@ def test_depth_rate_and_methods_are_limited(clinic):
         statuses = [client.get("/v1/me", headers=headers).status_code for _ in range(12)]
         assert (statuses[0], statuses[-1]) == (200, 429)
         assert send(client, clinic, "GET", "me", "bob").status_code == 200, "others do not have to wait"
+
+
+def test_made_up_tokens_count_for_the_address(clinic):
+    with open_client(clinic, requests_per_second=2) as client:
+        assert send(client, clinic, "GET", "me").status_code == 200
+        for path, expected in (("/v1/me", 401), ("/v1/health", 200)):  # also where nobody looks at the token
+            tokens = [{"Authorization": f"Bearer sfm_{number}_wrong"} for number in range(12)]
+            statuses = [client.get(path, headers=token).status_code for token in tokens]
+            assert set(statuses) <= {expected, 429}
+        assert statuses[-1] == 429
+        assert client.get("/signin").status_code == 429, "and so do requests without any"
+        cookies = [client.get("/signin", headers={"Cookie": f"a={number}"}).status_code for number in range(3)]
+        assert set(cookies) == {429}
+        assert send(client, clinic, "GET", "me").status_code == 200, "a known user does not have to wait"
+
+
+def test_a_revoked_token_is_never_remembered_under_a_later_version():
+    remembered = Remembered()
+
+    def read_slowly():  # before this returns, somebody revokes the token, and another thread notices
+        assert remembered.find(2, "digest", lambda: None) is None
+        return "ann"
+
+    assert remembered.find(1, "digest", read_slowly) == "ann"
+    assert remembered.find(2, "digest", lambda: None) is None
+
+
+def test_one_user_never_has_all_threads_of_previews():
+    threads, free, begun = SharedThreads(), threading.Event(), []
+
+    async def run():
+        slow = [asyncio.create_task(threads.run("ann", lambda: begun.append(1) or free.wait(30))) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        found = await asyncio.wait_for(threads.run("bob", lambda: "quick"), 10)
+        running = len(begun)
+        free.set()
+        await asyncio.gather(*slow)
+        return found, running
+
+    assert asyncio.run(run()) == ("quick", MOST_OF_ONE)
+    assert threads._turns == threads._waiting == {}
+    threads.close()
+
+
+def test_an_unexpected_error_is_not_logged(clinic, monkeypatch, caplog):
+    def fail(*_):
+        raise MemoryError("a value 4711")
+
+    for wait in (30.0, 0.001):  # the error comes while the request waits, or after it became a job
+        with open_client(clinic, wait_seconds=wait) as client:
+            monkeypatch.setattr(DuckDBEngine, "aggregate", lambda *parts: time.sleep(0.2) or fail())
+            assert ask(client, clinic, BY_CITY, headers={"Idempotency-Key": str(wait)}).status_code in (500, 202)
+            time.sleep(0.5)
+        gc.collect()
+    assert "4711" not in caplog.text
+    assert "never retrieved" not in caplog.text
 
 
 def test_metrics_are_for_owners_and_name_nothing_of_a_request(clinic):

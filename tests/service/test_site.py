@@ -10,6 +10,7 @@ from served_clinic import BY_CITY, COUNT, make_clinic
 from sfumato.service.accounts import Accounts
 from sfumato.service.api import make_app
 from sfumato.service.callers import COOKIE
+from sfumato.service.page_views import show_margin
 from sfumato.service.sessions import MOST_FAILURES, MOST_FAILURES_OF_ALL, Sessions
 
 PASSWORD = "a long password of olga"
@@ -261,6 +262,34 @@ def test_the_preview_names_the_price_and_charges_nothing(app, ann):
         "must be a number" in ann.post("/datasets/clinic/ask:preview", data={**form, "assume": "x"}, headers=OWN).text
     )
     assert count_charges(app) == 0
+
+
+def test_the_preview_refuses_a_question_above_its_own_limit(clinic, app, ann):
+    accounts = Accounts(clinic.accounts)
+    accounts.set_grant("ann", "clinic", "1", per_query="0.2")
+    form = {"csrf": read_csrf(ann), "sql": COUNT, "epsilon": "0.3"}
+    shown = ann.post("/datasets/clinic/ask:preview", data=form, headers=OWN).text
+    assert "A single question may cost at most ε = 0.2" in shown
+    assert "Spend" not in shown
+    accounts.close()
+
+
+@pytest.mark.parametrize(("margin", "shown"), [
+    (0.02541, "± 0.0254"), (59.91, "± 59.9"),
+    (999.4, "± 999"), (999.6, "± 1,000"), (1995.9, "± 2,000"), (1234567, "± 1,230,000"),
+])  # fmt: skip
+def test_margins_are_read_without_an_exponent(margin, shown):
+    assert show_margin(margin) == shown
+
+
+def test_the_legend_of_a_chart_is_read_in_the_dark(ann):
+    sql = "SELECT city, age > 40 AS old, COUNT(*) AS n FROM people GROUP BY city, age > 40"
+    answered = ask(ann, sql)
+    assert answered.status_code == 303, answered.text
+    drawn = ann.get(f"{answered.headers['location']}/chart.svg?theme=dark").text
+    words = re.findall(r"<text[^>]*>", drawn)
+    assert len(words) > 5
+    assert all('fill="#e8ebee"' in word for word in words)
 
 
 def test_an_answer_of_somebody_else_costs_only_the_own_limit(app, ann, open_client):

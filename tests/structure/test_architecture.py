@@ -102,3 +102,11 @@ def test_other_names_exist():
     prose = "\n".join(line for line in TEXT.splitlines() if not line.startswith("|"))
     for name in re.findall(r"`(\w+)`", prose):
         assert name in defined, name
+
+
+def test_the_files_outside_of_the_package_exist():
+    outside = TEXT.partition("## Outside of `src/`")[2]
+    names = re.findall(r"`([\w/]+/|\w+\.py)`", outside)
+    assert {"tools/site/", "check_site.py", "clients/js/"} <= set(names)
+    for name in names:
+        assert (ROOT / name).is_dir() or (ROOT / "tools" / "site" / name).is_file(), name

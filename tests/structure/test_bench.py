@@ -9,6 +9,7 @@ BENCH = Path(__file__).parents[2] / "bench"
 PARTS = {
     "noise.py": "print('noise: met')",
     "ask.py": "print('ask: MISSED'); raise SystemExit('1 limits missed')",
+    "scale.py": "print('met')",
     "postgres.py": "print('met')",
     "local.py": "raise ValueError('a part that breaks')",
     "accuracy.py": "print('accuracy: MISSED'); raise SystemExit('1 limits missed')",

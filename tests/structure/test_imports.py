@@ -16,7 +16,7 @@ STANDARD = {
     "math", "operator", "os", "re", "statistics", "sys", "threading", "typing", "weakref",
 }  # fmt: skip
 BELOW = {"catalog", "kernel", "number_arguments", "errors"}
-TEXTS = {"canonical_text", "private_files"}
+TEXTS = {"canonical_text", "private_files", "shown_amounts"}
 ANSWERING = {"accuracy", "answers", "drawing", "planning", "query", "engines", "ingest", "ledger", *TEXTS, *BELOW}
 ROOT = {"curator", "opening", "folder_ledger", "shared_ledgers", "arguments"}
 MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it may import besides its own package
@@ -43,6 +43,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
         "extras",
         "arguments",
         "private_files",
+        "shown_amounts",
         "signing",
     },
     "answering": ANSWERING,
@@ -103,6 +104,7 @@ MAY_IMPORT = {  # a package of ours, or a module at the root -> what of ours it 
     "signing": {"kernel"},
     "extras": {"errors"},
     "canonical_text": set(),
+    "shown_amounts": set(),
     "errors": set(),
 }
 

@@ -1,5 +1,7 @@
 """The trusted core is small, listed in one place, and counted by a script."""
 
+import re
+
 import pytest
 from count_trusted import (
     DOCUMENT,
@@ -14,12 +16,19 @@ from count_trusted import (
 )
 from test_imports import EVERYTHING, import_graph, module_name
 
-MOST_LINES = 4_085
+MOST_LINES = 4_110  # a ceiling of its own: a row in the document does not raise it
+LIMIT = 3_000  # of the core when its structure was finished
+ADDED = re.compile(r"^\| [^|]+ \| ([0-9,]+) \| K-[^|]+ \|$", re.MULTILINE)  # what each later feature added
 LISTED = list(list_trusted(DOCUMENT.read_text()))
 
 
 def test_the_trusted_core_is_small():
-    assert count_total(DOCUMENT.read_text()) <= MOST_LINES
+    text = DOCUMENT.read_text()
+    assert count_total(text) <= MOST_LINES
+    added = [int(lines.replace(",", "")) for lines in ADDED.findall(text.partition("## How the core grew")[2])]
+    assert len(added) > 10
+    assert count_total(text) == LIMIT + sum(added), "say in the table of docs/trusted.md what a change added or removed"
+    assert f"added {sum(added):,}." in text
 
 
 def test_the_document_is_current():

@@ -19,6 +19,7 @@ This page is generated from the commands. `sfumato --help` and `sfumato COMMAND 
 | 2 | the command line is wrong; nothing was read |
 | 3 | the budget does not suffice; nothing was charged |
 | 4 | the question, the catalog or the analyst is refused; nothing was charged |
+| 130 | interrupted with Ctrl-C; the message says what was charged |
 
 """
 MARKUP = re.compile(r"\[/?(?:bold|dim|italic|red|green|yellow|cyan|/)[^\]]*\]")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from sfumato.answering.ask_together import answer_together
-from sfumato.answering.certified_plans import certify_plan
+from sfumato.answering.certified_plans import CheckCertificate, accept_any, certify_plan
 from sfumato.answering.desk import DEFAULT_ANALYST, Desk
 from sfumato.answering.least_epsilon import find_least_epsilon
 from sfumato.answering.present_answer import PlannedQuery, present_answer
@@ -35,10 +35,12 @@ def ask(
     max_groups: int | None = None,
     interval_share: Number | None = None,
     request: str | None = None,
+    check: CheckCertificate = accept_any,
 ) -> Answer:
     """Answer a question for its price. If the ledger has an answer that is as precise, it is free.
 
-    `request` is recorded with the charge, so that a service finds the charge of a request that is sent again.
+    `request` is recorded with the charge, so that a service finds the charge of a request that is sent again. `check`
+    may refuse the certificate, before the ledger looks for an answer or charges it.
     """
     bound = bind_question(question, desk.dataset)
     query = limit_contributions(bound.query, max_rows, max_groups, desk.dataset)
@@ -61,8 +63,8 @@ def ask(
 
     share, name = choose_delta(query, delta), desk.admit(analyst)
     if query.beside:
-        return answer_together(desk, query, loss, level, name, share, write_question)
-    return answer_query(desk, query, loss, level, name, share, write_question)
+        return answer_together(desk, query, loss, level, name, share, write_question, check)
+    return answer_query(desk, query, loss, level, name, share, write_question, check)
 
 
 def answer_query(  # noqa: PLR0917 - its callers name what they pass
@@ -73,9 +75,11 @@ def answer_query(  # noqa: PLR0917 - its callers name what they pass
     analyst: str,
     delta: Number | None,
     write_question: Callable[[], str],
+    check: CheckCertificate = accept_any,
 ) -> Answer:
     """Plan, certify, charge and release (or find the stored answer), and present."""
     planned = desk.plan(query, loss, delta)
     certified = certify_plan(planned.plan)
+    check(certified.certificate)
     answered = desk.answer(certified, analyst, write_question)
     return present_answer(desk, PlannedQuery(query, planned, confidence), answered.released[0], answered.receipt)

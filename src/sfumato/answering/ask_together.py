@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from fractions import Fraction
 
-from sfumato.answering.certified_plans import CertifiedPlans, certify_together
+from sfumato.answering.certified_plans import CertifiedPlans, CheckCertificate, accept_any, certify_together
 from sfumato.answering.desk import Desk
 from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.receipt import compute_population_cost
@@ -41,9 +41,11 @@ def answer_together(  # noqa: PLR0917 - its caller names what it passes
     analyst: str,
     delta: Number | None,
     write_question: Callable[[], str],
+    check: CheckCertificate = accept_any,
 ) -> Answer:
     """Charge and release all queries of a question at once, and compute its rows from them."""
     asked, certified = plan_together(desk, query, loss, confidence, delta)
+    check(certified.certificate)
     answered = desk.answer(certified, analyst, write_question)
     parts = [
         present_answer(desk, one, released, answered.receipt.part(released.certificate), finished=False)
@@ -56,7 +58,8 @@ def answer_together(  # noqa: PLR0917 - its caller names what it passes
     return finish_answer(parts, query.finish, bill, together=query.together)
 
 
-def refuse_several(query: Query, where: str) -> None:
+def refuse_several(query: Query, where: str, hint: str = ALONE) -> None:
     """Refuse a question that needs several releases, in a call that makes one."""
     if query.beside:
-        raise InvalidParameter("question", f"must need one release in {where}", "one that needs several", ALONE)
+        needed = f"one that needs {1 + len(query.beside)}"
+        raise InvalidParameter("question", f"must need one release in {where}", needed, hint)

@@ -6,8 +6,7 @@ from decimal import Decimal
 from sfumato.answers.answer import Cost
 from sfumato.drawing.cards import make_card, make_gauge
 from sfumato.drawing.text_tables import write_text_gauge
-
-LETTERS = {"epsilon": "ε", "rho": "rho", "mu_squared": "μ²", "delta": "δ"}
+from sfumato.shown_amounts import LETTERS, round_amounts
 
 
 @dataclass(frozen=True)
@@ -20,11 +19,14 @@ class Spending:
 
     def list_gauges(self) -> list[tuple[float, str]]:
         """For each part of the budget: the share that is spent, and the amounts in words."""
-        limits, spent, left = self.limit.as_text(), self.spent.as_text(), self.remaining.as_text()
+        limits = self.limit.as_text()
+        spent, is_spent_rounded = round_amounts(self.spent.as_text(), "up")
+        left, is_left_rounded = round_amounts(self.remaining.as_text(), "down")
+        note = " (rounded)" if is_spent_rounded or is_left_rounded else ""
         return [
             (
                 float(Decimal(spent[name]) / Decimal(limit)),
-                f"{LETTERS[name]} = {spent[name]} of {limit} is spent, {left[name]} is left",
+                f"{LETTERS[name]} = {spent[name]} of {limit} is spent, {left[name]} is left{note}",
             )
             for name, limit in limits.items()
             if Decimal(limit)

@@ -1,6 +1,6 @@
 """The plans that one charge pays for: a single plan, or several that are charged together and released one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -12,6 +12,12 @@ from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates, Released, release, release_bundle
 from sfumato.kernel.reservation import Reservation
 from sfumato.ledger.stored_answers import StoredAnswer
+
+CheckCertificate = Callable[[Certificate], None]  # raises to refuse a certificate
+
+
+def accept_any(_: Certificate) -> None:
+    """Refuse nothing: the ledger's limits are enough."""
 
 
 @dataclass(frozen=True, slots=True)

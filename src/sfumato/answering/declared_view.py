@@ -78,6 +78,11 @@ class DeclaredTables:
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
+    @property
+    def columns(self) -> DeclaredColumns:
+        """The columns of all tables."""
+        return DeclaredColumns(tuple(self.dataset.tables.values()))
+
     def list_rows(self) -> list[list[str]]:
         """A line for each table: its name, its columns, and its privacy unit."""
         return [[table.name, ", ".join(table.columns), describe_unit(table)] for table in self.dataset.tables.values()]

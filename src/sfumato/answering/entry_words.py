@@ -72,10 +72,3 @@ def write_loss_as_json(loss: "PrivacyLoss | None") -> dict[str, str] | None:
     from sfumato.answers.answer import Cost
 
     return None if loss is None else Cost.from_loss(loss).as_text()
-
-
-def describe_amounts(loss: dict[str, str] | None) -> str:
-    """A loss as text: ε = 0.5, δ = 1e-6. A delta of zero is left out."""
-    shown = {"epsilon": "ε", "mu_squared": "μ²", "delta": "δ"}
-    parts = {name: text for name, text in (loss or {}).items() if name != "delta" or text != "0"}
-    return ", ".join(f"{shown.get(name, name)} = {text}" for name, text in parts.items())

@@ -63,4 +63,5 @@ def _list_rows(preview: Previewed) -> list[list[str]]:
 def _describe_cost(preview: Previewed) -> str:
     before = "It was answered before. " if preview.cached else ""
     fits = "fits" if preview.fits else "does not fit"
-    return f"Cost: {preview.cost}, which {fits} the budget. {before}Nothing was spent."
+    left = getattr(preview, "delta_note", "")  # a service does not send it
+    return " ".join(filter(None, (f"Cost: {preview.cost}, which {fits} the budget. {before}Nothing was spent.", left)))

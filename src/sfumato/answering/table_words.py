@@ -53,7 +53,7 @@ def _name_unit(table: "Table") -> str | None:
 
 
 def _write_column_json(name: str, declared: "ColumnDeclaration") -> dict[str, Any]:
-    from sfumato.catalog.catalog_file import NAMES
+    from sfumato.catalog.catalog_keys import NAMES
 
     parts = {part.name: getattr(declared, part.name) for part in fields(declared)}
     texts = {key: part.isoformat() if isinstance(part, date) else part for key, part in parts.items()}

@@ -32,6 +32,10 @@ from sfumato.number_arguments import Number, read_probability
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 
+EACH_PART = (
+    "The releases of this question were charged together, so none of them can be improved alone. Upgrade each part as "
+    "a question of its own (one set of keys of ROLLUP, one SELECT of UNION ALL), or ask() this question with more."
+)
 MOST_TRIES = 100  # of processes that upgrade one question at once; at every try, one of them succeeds
 
 
@@ -111,7 +115,7 @@ def upgrade(
     """
     tree = parse(sql)
     query = bind(tree, desk.dataset)
-    refuse_several(query, "upgrade")
+    refuse_several(query, "upgrade", EACH_PART)
     level, wanted = read_probability(confidence, "confidence"), choose_loss(query, epsilon, rho)
     who, record = desk.admit(analyst), write_record("upgrade", record_question(tree, query), confidence=level)
     planned = desk.plan(query, wanted)

@@ -6,18 +6,20 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sfumato.answers.answer_chart import ChartData, Plot, draw_answer
+from sfumato.answers.answer_chart import ChartData, draw_answer
 from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.answers.shown_values import write_rows, write_rows_html
 from sfumato.arguments import check_truth
+from sfumato.drawing.plot import Plot
 from sfumato.errors import InvalidParameter
 from sfumato.extras import imported
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
+from sfumato.shown_amounts import write_amounts
 
 if TYPE_CHECKING:
     import pandas
@@ -73,10 +75,11 @@ class Cost:
         return f"Cost({parts})"
 
     def __str__(self) -> str:
-        shown = {"epsilon": "ε", "rho": "rho", "mu_squared": "μ²", "delta": "δ"}
-        return ", ".join(
-            f"{shown[name]} = {text}" for name, text in self.as_text().items() if name != "delta" or text != "0"
-        )
+        return write_amounts(self.as_text())
+
+    def describe_left(self) -> str:
+        """What remains, as text. A long amount is rounded down; `str` rounds up, as what is spent needs it."""
+        return write_amounts(self.as_text(), "down")
 
 
 Details = Callable[[str], Any]  # computes a detail of an answer from its name
@@ -149,8 +152,10 @@ class Answer:
 
     def price(self) -> str:
         """The cost, the budget that was charged, and what remains, as text."""
-        own = "" if self.own_remaining is None else f" of the population's budget, {self.own_remaining} of your limit"
-        left = f"Left: {self.remaining}{own}."
+        own = ""
+        if self.own_remaining is not None:
+            own = f" of the population's budget, {self.own_remaining.describe_left()} of your limit"
+        left = f"Left: {self.remaining.describe_left()}{own}."
         if not self.cached:
             return f"Cost: {self.cost}. {left}"
         if self.cost == self.population_cost:

@@ -4,52 +4,22 @@
 A chart shows released values and intervals only. It needs no network: a notebook gets a finished SVG.
 """
 
-import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from math import isclose, isfinite
 from typing import Any, Literal
 
 from sfumato.answers.shown_values import Ends, Row
+from sfumato.drawing.plot import BAR, INK, Plot, wrap_caption
 
-BAR, INK = "#8aa0b8", "#22303c"
 COLOURS = ("#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#9d755d", "#72b7b2", "#d67195", "#6b7280")
 LEAST_WIDTH, MOST_WIDTH, MOST_HEIGHT = 320, 900, 900  # pixels of the drawing itself
 MOST_UPRIGHT, LONG_LABEL = 12, 12  # more bars, or longer labels, lie on their side
-LETTER = 5.2  # pixels of a letter of the caption
 MANY_MOMENTS = 40  # more points of a time series have a band instead of error bars
 
 Kind = Literal["series", "histogram", "bars", "lying"]
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A drawing. A notebook shows it without a network; `chart` is the Altair chart, to change it."""
-
-    chart: Any
-
-    def to_dict(self) -> dict[str, Any]:
-        """The specification, for Vega-Lite."""
-        made: dict[str, Any] = self.chart.to_dict()
-        return made
-
-    def svg(self) -> str:
-        """The drawing as SVG."""
-        import vl_convert
-
-        return str(vl_convert.vegalite_to_svg(self.to_dict()))
-
-    def save(self, path: str, format: str | None = None) -> None:
-        """Save as .svg, .png, .html (with a network) or .json."""
-        self.chart.save(path, format=format)
-
-    def __repr__(self) -> str:
-        return "<Plot: .svg() draws it, .save('plot.svg') saves it, .chart is the Altair chart>"
-
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"image/svg+xml": self.svg(), "text/plain": repr(self)}
 
 
 @dataclass(frozen=True)
@@ -68,10 +38,13 @@ def draw_answer(data: ChartData, measures: Sequence[str]) -> Plot:
 
     if not data.keys:
         return Plot(_draw_one_row(data, measures))
-    charts = [_draw_measure(data, name) for name in measures]
-    if len(charts) == 1:
-        return Plot(charts[0])
-    title = altair.Title(_write_title(measures, data.keys), anchor="start")
+    if len(measures) == 1:
+        return Plot(_draw_measure(data, measures[0]))
+    alone = replace(data, caption="")  # the caption is the same for all of them
+    charts = [_draw_measure(alone, name) for name in measures]
+    width = _measure_size(choose_kind(data), data)["width"]
+    caption = wrap_caption(data.caption, width)
+    title = altair.Title(_write_title(measures, data.keys), subtitle=caption, anchor="start")
     return Plot(altair.vconcat(*charts).properties(title=title))
 
 
@@ -202,7 +175,9 @@ def _draw_measure(data: ChartData, name: str) -> Any:  # noqa: ANN401 - altair's
             bars = base.mark_bar(color=BAR).encode(x=flat, y=up, **offset, **more)
             rules = base.mark_rule(color=INK, strokeWidth=2).encode(x=flat, **ends, **offset)
             layers = [bars, rules] if bounded else [bars]
-    title = altair.Title(_write_title([name], data.keys), subtitle=_wrap(data.caption, size["width"]), anchor="start")
+    title = altair.Title(
+        _write_title([name], data.keys), subtitle=wrap_caption(data.caption, size["width"]), anchor="start"
+    )
     return altair.layer(*layers).properties(title=title, **size)
 
 
@@ -216,11 +191,6 @@ def _measure_size(kind: Kind, data: ChartData) -> dict[str, int]:
         step = max(10, min(24, MOST_HEIGHT // max(1, labels * groups)))
         return {"width": 480, "height": max(60, step * labels * groups)}
     return {"width": min(MOST_WIDTH, max(LEAST_WIDTH, 44 * labels * max(1, groups // 2))), "height": 260}
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    """The lines of a caption that is as wide as its chart."""
-    return [line for part in text.split("\n") for line in textwrap.wrap(part, int(width / LETTER))]
 
 
 def _draw_one_row(data: ChartData, measures: Sequence[str]) -> Any:  # noqa: ANN401 - altair's
@@ -240,7 +210,7 @@ def _draw_one_row(data: ChartData, measures: Sequence[str]) -> Any:  # noqa: ANN
             y=down, x=altair.X("low:Q", title=None, scale=scale), x2="high:Q"
         )
         charts.append(altair.layer(rule, dot) if any("low" in value for value in values) else dot)
-    title = altair.Title(_write_title(measures, ()), subtitle=_wrap(data.caption, 480), anchor="start")
+    title = altair.Title(_write_title(measures, ()), subtitle=wrap_caption(data.caption, 480), anchor="start")
     return altair.vconcat(*charts).properties(title=title)
 
 

@@ -73,6 +73,7 @@ from sfumato.planning.moment_measurements import name_vectors
 from sfumato.planning.planner import Planned
 from sfumato.planning.unit_and_version import find_row_limits
 from sfumato.query.query import Query
+from sfumato.shown_amounts import write_amounts
 
 NOT_COVERED = (
     "Margins and intervals cover the noise only. Contribution bounds and clamping can add bias, which is not covered. "
@@ -286,11 +287,11 @@ def _describe_queries(
 def _write_share(certified: Certified) -> str:
     match certified.loss:
         case ZCDP(rho):
-            return f"rho = {write_plain(rho)}"
+            return write_amounts({"rho": write_plain(rho)})
         case GDP(mu_squared):
-            return f"μ² = {write_plain(mu_squared)}"
+            return write_amounts({"mu_squared": write_plain(mu_squared)})
         case PureDP(epsilon) | ApproxDP(epsilon):
-            return f"ε = {write_plain(epsilon)}"
+            return write_amounts({"epsilon": write_plain(epsilon)})
 
 
 def _name_margin(quantity: Quantity) -> str:

@@ -8,6 +8,7 @@ from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.number_arguments import read_whole_number
+from sfumato.shown_amounts import write_amounts
 
 LARGE_DELTA = Decimal("0.25")
 DELTA = Decimal("1e-6")  # the delta at which a zCDP or Gaussian-DP loss is stated as an epsilon
@@ -31,7 +32,8 @@ def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) ->
         return f"{stated}: no guarantee, because delta would reach 1. Ask about a smaller group."
     match grown:
         case PureDP(epsilon):
-            return f"{stated}: ε = {write_plain(epsilon)}. {_describe_factor(epsilon, neighbours, people)}."
+            stated += f": {write_amounts({'epsilon': write_plain(epsilon)})}"
+            return f"{stated}. {_describe_factor(epsilon, neighbours, people)}."
         case ApproxDP(epsilon, delta):
             factor = _describe_factor(epsilon, neighbours, people)
             amounts = f"ε = {write_plain(epsilon)}, δ = {_round_up(delta)}"
@@ -40,8 +42,8 @@ def describe_loss(loss: PrivacyLoss, neighbours: Neighbours, people: int = 1) ->
             implied = grown.to_approx(max(DELTA, 2 * delta) if delta < LARGE_DELTA else (delta + 1) / 2)
             factor = _describe_factor(implied.epsilon, neighbours, people)
             chance = f"a probability of at most δ = {_round_up(implied.delta)}"
-            name = "rho" if isinstance(grown, ZCDP) else "μ²"
-            return f"{stated}: {name} = {write_plain(amount)}. {factor}, plus {chance}."
+            name = "rho" if isinstance(grown, ZCDP) else "mu_squared"
+            return f"{stated}: {write_amounts({name: write_plain(amount)})}. {factor}, plus {chance}."
         case _:
             assert_never(grown)
 

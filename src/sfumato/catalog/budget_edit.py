@@ -5,7 +5,9 @@ from pathlib import Path
 
 from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_errors import build_catalog_error
-from sfumato.catalog.catalog_file import FILE, LIMITS, read_bytes, read_dataset, replace_file, write_budget_lines
+from sfumato.catalog.catalog_file import read_bytes, read_dataset, replace_file
+from sfumato.catalog.catalog_keys import FILE, LIMITS
+from sfumato.catalog.catalog_text import write_budget_lines
 from sfumato.catalog.dataset import change_dataset
 from sfumato.errors import CatalogError
 

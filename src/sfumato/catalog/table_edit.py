@@ -6,7 +6,9 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from sfumato.catalog.catalog_errors import build_catalog_error
-from sfumato.catalog.catalog_file import FILE, read_bytes, read_dataset, write_value
+from sfumato.catalog.catalog_file import read_bytes, read_dataset
+from sfumato.catalog.catalog_keys import FILE
+from sfumato.catalog.catalog_text import write_value
 from sfumato.catalog.dataset import Dataset, change_dataset
 from sfumato.catalog.text_format import TextFormat
 from sfumato.errors import CatalogError

@@ -177,7 +177,9 @@ def set_grant(
     per_query_delta: Annotated[
         str | None, typer.Option(help="The most delta for one question. Default: all of it.", metavar="D")
     ] = None,
-    until: Annotated[datetime | None, typer.Option(help="The end of the grant: 2027-01-31.", metavar="DATE")] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="The grant ends when this day begins (UTC): 2027-01-31.", metavar="DATE")
+    ] = None,
     accounts: AccountsFile = None,
     as_json: AsJson = False,
 ) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.answering.entry_words import describe_amounts, write_loss_as_json
+from sfumato.answering.entry_words import write_loss_as_json
 from sfumato.cli.refusals import refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
+from sfumato.shown_amounts import list_amounts, write_amounts
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Totals
@@ -35,7 +36,12 @@ def show_budget(context: typer.Context, as_json: AsJson = False) -> None:
             print_json({"population": dataset.population, **whole, "analysts": own})
             return
         rows = [
-            [name, *(describe_amounts(part) for part in (totals["limit"], totals["spent"], totals["remaining"]))]
+            [
+                name,
+                list_amounts(totals["limit"]),
+                write_amounts(totals["spent"]),
+                write_amounts(totals["remaining"], "down"),
+            ]
             for name, totals in [(f"population {dataset.population}", whole), *own.items()]
         ]
         print_table(["budget", "limit", "spent", "left"], rows)
@@ -79,7 +85,7 @@ def set_budget(
         if as_json:
             print_json({"limit": limit})
             return
-        say(f"The budget is now {describe_amounts(limit)}.", "green")
+        say(f"The budget is now {list_amounts(limit)}.", "green")
 
 
 def _write_totals_json(totals: "Totals") -> dict[str, dict[str, str]]:

@@ -130,7 +130,8 @@ def cap(
 
 def _declare_rows(folder: Path, table: str, most: int) -> None:
     """Write max_rows_per_unit into the catalog, and load the table again."""
-    from sfumato.catalog.catalog_file import FILE, replace_file
+    from sfumato.catalog.catalog_file import replace_file
+    from sfumato.catalog.catalog_keys import FILE
     from sfumato.catalog.table_edit import edit_max_rows
     from sfumato.cli.pinning import find_snapshot_path
     from sfumato.engines.backend import choose_backend

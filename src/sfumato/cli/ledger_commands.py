@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.cells import cell_len, set_cell_size
 
-from sfumato.answering.entry_words import OUTCOMES, describe_amounts, describe_question, show_time, write_entry_json
+from sfumato.answering.entry_words import OUTCOMES, describe_question, show_time, write_entry_json
 from sfumato.cli.refusals import OTHER, refusals
 from sfumato.cli.show import AsJson, print_json, print_table, say, working
+from sfumato.shown_amounts import list_amounts, round_amounts
 
 MOST_ENTRIES = 2**63 - 1  # what a database can count
 LINE = 80  # columns of the list
@@ -62,7 +63,7 @@ def show(
         if as_json:
             print_json(found)
             return
-        shown = {**found, **{name: describe_amounts(found[name]) for name in ("loss", "budget", "spent")}}
+        shown = {**found, **{name: list_amounts(found[name]) for name in ("loss", "budget", "spent")}}
         shown["question"] = describe_question(found["question"])
         shown["outcome"] = OUTCOMES.get(found["outcome"], "")
         print_table(["", ""], [[name, str(value)] for name, value in shown.items() if value not in (None, "")])
@@ -124,14 +125,15 @@ def verify(
 def _print_entries(found: list[dict[str, Any]]) -> None:
     """Print entries within 80 columns. The analyst and the question have a line of their own, below the entry."""
     headings = ("entry", "time", "kind", "cost", "spent by then")
+    amounts = [[round_amounts(entry[name], "up") for name in ("loss", "spent")] for entry in found]
     rows = [
         [
             str(entry["number"]),
             show_time(entry["time"]),
             _shorten(entry["outcome"] if entry["outcome"] in OUTCOMES else entry["kind"], MOST_OF_A_KIND),
-            *(_shorten(describe_amounts(entry[name]), MOST_OF_A_LOSS) for name in ("loss", "spent")),
+            *(_shorten(list_amounts(shown), MOST_OF_A_LOSS) for shown, _ in pair),
         ]
-        for entry in found
+        for entry, pair in zip(found, amounts, strict=True)
     ]
     # an answer belongs to the analyst of its charge, which is listed too
     below = [
@@ -141,6 +143,8 @@ def _print_entries(found: list[dict[str, Any]]) -> None:
         for entry in found
     ]
     print_table(headings, rows, right=[0], below=[_shorten(text, LINE - INDENT) for text in below], indent=INDENT)
+    if any(rounded for pair in amounts for _, rounded in pair):
+        say("Long amounts are rounded up.", "dim")
     say("For one entry in full: sfumato ledger show ENTRY", "dim")
 
 

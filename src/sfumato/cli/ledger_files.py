@@ -105,9 +105,10 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
     A watch or a prepaid charge cannot be resumed: it ends with its process, and another one is a new charge.
     """
     with refusals(as_json):
-        from sfumato.answering.entry_words import describe_amounts, describe_question, show_time, write_entry_json
+        from sfumato.answering.entry_words import describe_question, show_time, write_entry_json
         from sfumato.catalog.catalog_file import load_catalog
         from sfumato.folder_ledger import read_ledger
+        from sfumato.shown_amounts import write_amounts
 
         folder = Path(context.obj)
         with working("Reading"), read_ledger(folder, load_catalog(folder)) as opened:
@@ -121,7 +122,7 @@ def open_charges(context: typer.Context, as_json: AsJson = False) -> None:
         rows = [
             [
                 str(charge["number"]), show_time(charge["time"]), charge["analyst"] or "",
-                describe_amounts(charge["loss"]), describe_question(charge["question"]),
+                write_amounts(charge["loss"]), describe_question(charge["question"]),
             ]
             for charge in found
         ]  # fmt: skip

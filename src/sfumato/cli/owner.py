@@ -301,12 +301,12 @@ def _gather_columns(
 
 def _write_relative(folder: Path, source: str) -> str:
     """The source as a path relative to the dataset's folder; it may be given relative to either folder."""
-    from sfumato.ingest.source_files import find_files, is_postgres, split_source
+    from sfumato.ingest.source_files import find_files, is_postgres, split_source, suggest_file
 
     if is_postgres(source) or find_files(source, folder):
         return source
     if not find_files(source):
-        raise Usage(f"There is no file {source} in {folder}, or here.", "Check the path.")
+        raise Usage(f"There is no file {source}.", suggest_file(source, folder, Path()))
     path, table = split_source(source)
     seen = os.path.relpath(Path(path).resolve(), folder.resolve())
     return seen if table is None else f"{seen}::{table}"

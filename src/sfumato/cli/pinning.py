@@ -93,7 +93,8 @@ def prepare(
     """
     with refusals(as_json):
         from sfumato.catalog.catalog_errors import build_catalog_error
-        from sfumato.catalog.catalog_file import FILE, load_catalog, replace_file
+        from sfumato.catalog.catalog_file import load_catalog, replace_file
+        from sfumato.catalog.catalog_keys import FILE
         from sfumato.catalog.names import build_unknown_name, find_name
         from sfumato.catalog.table_edit import edit_reading
         from sfumato.engines.backend import choose_backend

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.answering.entry_words import describe_amounts, write_loss_as_json
+from sfumato.answering.entry_words import write_loss_as_json
 from sfumato.cli.ask_commands import Analyst, Confidence, Epsilon, Rho, parse_amounts, require_one_price
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.reported_charges import charging
 from sfumato.cli.show import AsJson, print_answer, print_json, print_table, say, working
+from sfumato.shown_amounts import write_amounts
 
 if TYPE_CHECKING:
     from sfumato.answering.workload import Wanted, Workload
@@ -89,7 +90,7 @@ def _show_plan(curator: "Curator", planned: "Workload", as_json: bool) -> None:
         widths = [
             f"{name} {'unknown' if width is None else f'±{width:,.4g}'}" for name, width in share["margins"].items()
         ]
-        cost = describe_amounts(share["cost"]) + (" together" if share["together"] else "")
+        cost = write_amounts(share["cost"]) + (" together" if share["together"] else "")
         rows.append([cost, ", ".join(widths), share["sql"]])
     print_table(["cost", "margins", "question"], rows)
     say(f"Cost of all: {planned.cost}. Nothing was spent. To ask them: the same command with --ask.")

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sfumato.answering.entry_words import describe_amounts, write_loss_as_json
+from sfumato.answering.entry_words import write_loss_as_json
 from sfumato.cli.refusals import INTERRUPTED, OTHER, Usage, tell
 from sfumato.errors import SfumatoError
+from sfumato.shown_amounts import write_amounts
 
 if TYPE_CHECKING:
     from sfumato.curator import Curator
@@ -87,6 +88,6 @@ def describe_charges(ledger: "Ledger", first: int) -> str:
     closed = {entry.about for entry in newer if entry.kind == "answer" and entry.payload_hash == VOID_HASH}
     lines = []
     for entry in charges:
-        what = f"Entry {entry.number} charged {describe_amounts(write_loss_as_json(entry.loss))}."
+        what = f"Entry {entry.number} charged {write_amounts(write_loss_as_json(entry.loss))}."
         lines.append(f"{what} {CLOSED if entry.number in closed else FREE_AGAIN}")
     return " ".join(lines)

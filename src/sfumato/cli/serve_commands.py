@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sfumato.cli.account_commands import AccountsFile, find_accounts, open_accounts
+from sfumato.cli.listening import LOCAL, refuse_used_port
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import say
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from sfumato.service.service_settings import ServiceSettings
 
 METRICS_TOKEN = "SFUMATO_METRICS_TOKEN"  # noqa: S105 - the name of a variable
-LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(
@@ -65,6 +65,8 @@ def serve(
         address = _write_address(host, port, secure=certificate is not None)
         if sources is not None and not sources.is_dir():
             raise Usage(f"The folder {sources} does not exist.", "--sources names a folder with files to register.")
+
+        refuse_used_port(host, port)
 
         def write_place(place: Path | None) -> str:
             return "" if place is None else str(place.absolute())

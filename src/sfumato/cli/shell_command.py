@@ -168,7 +168,7 @@ class Session:
                 if own is not None:
                     from sfumato.answers.answer import Cost
 
-                    say(f"Your own limit: {Cost.from_loss(own)} is left.")
+                    say(f"Your own limit: {Cost.from_loss(own).describe_left()} is left.")
             case "\\explain" if words:
                 sql = text.removeprefix(name)
                 found = self.curator.preview(

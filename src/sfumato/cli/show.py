@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.0  # seconds before a spinner
 BAR = 32  # letters of a drawn interval
+WORD = re.compile(r"\[[^\]]*\]|\S+")  # an interval is one word
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print plain JSON.")]
 
@@ -72,8 +73,10 @@ def print_table(
         words = [max(_measure_longest_word(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
         whole = [max(cell_len(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
         if (sum(whole) + 2 * len(whole) if below else sum(words) + 3 * len(words) + 1) > console.width:
-            _print_records(titles, cells, below)
+            _print_records(titles, cells, below, console.width)
             return
+        if not below and sum(whole) + 3 * len(whole) + 1 > console.width:
+            cells = [[_put_intervals_below(cell) for cell in row] for row in cells]
     if console.is_terminal and not below:
         table = Table(header_style="bold")
         for index, heading in enumerate(titles):
@@ -97,17 +100,35 @@ def print_table(
 
 def _measure_longest_word(text: str) -> int:
     """The columns that a text needs at least, if it is wrapped between words. An interval is one word."""
-    return max((cell_len(word) for word in re.findall(r"\[[^\]]*\]|\S+", text)), default=0)
+    return max(map(cell_len, WORD.findall(text)), default=0)
 
 
-def _print_records(titles: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str]) -> None:
+def _put_intervals_below(text: str) -> str:
+    """A value with its interval on the next line: `41.2 [39.9, 42.5]` must not break inside the brackets."""
+    return re.sub(r" (\[[^\]]*\])", r"\n\1", text)
+
+
+def _wrap_words(text: str, width: int) -> str:
+    """A text in lines of at most `width` columns. An interval is one word, unless it is longer than a line."""
+    lines = [""]
+    for word in WORD.findall(text):
+        for part in [word] if cell_len(word) <= width else word.split():
+            longer = f"{lines[-1]} {part}".lstrip()
+            if cell_len(longer) <= width:
+                lines[-1] = longer
+            else:
+                lines.append(part)
+    return "\n".join(lines)
+
+
+def _print_records(titles: Sequence[str], rows: Sequence[Sequence[str]], below: Sequence[str], width: int) -> None:
     """Print each row as lines of `heading: value`, where a table does not fit the terminal."""
     for number, row in enumerate(rows):
         if number:
             say("")
         for title, cell in zip(titles, row, strict=True):
             if cell.strip():
-                say(f"{title}: {cell}" if title else cell)
+                say(_wrap_words(f"{title}: {cell}" if title else cell, width))
         if below and below[number]:
             say(below[number])
 

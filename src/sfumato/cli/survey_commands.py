@@ -12,7 +12,6 @@ from sfumato.cli.show import AsJson, print_json, print_table, say
 from sfumato.cli.survey_source import PublicKey, Source, load
 
 if TYPE_CHECKING:
-    from sfumato.local.survey.domains import AnyWord
     from sfumato.local.survey.manifest import Manifest
     from sfumato.local.survey.signed_survey import Survey
 
@@ -204,7 +203,7 @@ def report(
         if as_json or out is None:
             typer.echo(made.to_json())
             return
-        from sfumato.local.collect.results import format_epsilon
+        from sfumato.local.survey.survey_words import format_epsilon
 
         cost = (
             "This is the same report as before, so it cost nothing."
@@ -305,27 +304,15 @@ def _describe(manifest: "Manifest") -> dict[str, Any]:
 
 def _print_survey(loaded: "Survey") -> None:
     from sfumato.local.collect.collector import name_parts
-    from sfumato.local.collect.results import format_epsilon
-    from sfumato.local.survey.domains import AnyWord, Numbers, YesNo
+    from sfumato.local.survey.survey_words import list_survey_facts
 
-    manifest, domain = loaded.manifest, loaded.domain
+    manifest = loaded.manifest
     say(manifest.question, "bold")
-    if isinstance(domain, Numbers):
-        answers = f"a number from {domain.lower} to {domain.upper}"
-    elif isinstance(domain, AnyWord):
-        answers = describe_words(domain)
-    else:
-        shown = ", ".join(domain.labels[:12]) + (f" and {len(domain.labels) - 12} more" * (len(domain.labels) > 12))
-        answers = f"yes or no to each of {shown}" if isinstance(domain, YesNo) else shown
+    *facts, dates = map(list, list_survey_facts(manifest))
     rows = [
-        ["answers", answers],
-        ["one report", f"ε = {format_epsilon(loaded.epsilon)}, computed from the table ({_name_mechanism(loaded)})"],
-        ["all reports on one answer", f"ε = {format_epsilon(loaded.longitudinal_epsilon)}" + _describe_memo(manifest)],
-        *([["one answer", f"δ = {format_epsilon(loaded.delta)}, computed from the table"]] if loaded.delta else []),
-        ["in total", f"at most ε = {manifest.lifetime_epsilon}"],
-        ["asked", _describe_periods(manifest)],
+        *facts,
         ["results", f"from {manifest.minimum_batch:,} reports on{name_parts(manifest)}"],
-        ["runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"],
+        dates,
         ["reports go to", manifest.endpoint or "no address: the application decides"],
         ["id", manifest.id],
         ["signed with", manifest.public_key],
@@ -333,24 +320,10 @@ def _print_survey(loaded: "Survey") -> None:
     print_table(["survey", ""], rows)
 
 
-def describe_words(domain: "AnyWord") -> str:
-    words = domain.words
-    if words.alphabet:
-        return f"any word: its first {words.length} characters, of the {len(words.alphabet)} of the alphabet"
-    return f"any word: its first {words.length} bytes in UTF-8"
-
-
-def _describe_periods(manifest: "Manifest") -> str:
-    if not manifest.period_days:
-        return "once"
-    often = f"every {manifest.period_days} days"
-    return f"{often}; the epsilon in total allows {manifest.affordable_periods:,} of {manifest.periods:,} periods"
-
-
 def _find_warnings(manifest: "Manifest") -> list[str]:
     """Warnings for the team before it publishes the survey."""
-    from sfumato.local.collect.results import format_epsilon
     from sfumato.local.survey.device import Caps
+    from sfumato.local.survey.survey_words import format_epsilon
 
     cap, found = Caps().per_survey, []
     if manifest.price_delta:
@@ -371,17 +344,6 @@ def _find_warnings(manifest: "Manifest") -> list[str]:
             "less often, or keep permanent reports for longer (--keep-epsilon, --keep-periods)."
         )
     return found
-
-
-def _name_mechanism(loaded: "Survey") -> str:
-    return str(loaded.manifest.permanent.describe()["mechanism"])
-
-
-def _describe_memo(manifest: "Manifest") -> str:
-    if manifest.memo is None:
-        return " for each report" if manifest.period_days else ""
-    sent = "randomised again for each report" if manifest.memo.instantaneous else "sent without change"
-    return f": a permanent report is kept for {manifest.memo.periods} periods and {sent}"
 
 
 survey.command()(survey_results.simulate)

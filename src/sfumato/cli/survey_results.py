@@ -205,7 +205,7 @@ def plot(
 def print_results(found: "Results", truth: list[float] | None = None) -> None:
     """Print the local epsilon, the estimates, and the bound for shuffled reports."""
     from sfumato.kernel.exact import write_plain
-    from sfumato.local.collect.results import format_epsilon
+    from sfumato.local.survey.survey_words import format_epsilon
 
     local, long = format_epsilon(found.local_epsilon), format_epsilon(found.longitudinal_epsilon)
     say(found.question, "bold")

@@ -2,12 +2,12 @@
 """Run a survey on a web server: serve, and a shuffling relay."""
 
 import os
-import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli.listening import LOCAL, refuse_used_port
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import say
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 TOKEN = "SFUMATO_OWNER_TOKEN"  # noqa: S105 - the name of a variable
 METRICS_TOKEN = "SFUMATO_METRICS_TOKEN"  # noqa: S105 - the name of a variable
-LOCAL = ("127.0.0.1", "localhost", "::1")
 
 Host = Annotated[str, typer.Option(help="The address to listen on.", metavar="HOST")]
 Port = Annotated[int, typer.Option(help="The port to listen on.", metavar="N", min=1, max=65535)]
@@ -62,7 +61,7 @@ def serve(
                     "Make a survey first: sfumato survey new; a list of keys: sfumato survey keys.",
                 )
         manifests = [read_manifest(path.read_bytes()) for path in surveys]
-        _refuse_used_port(host, port)
+        refuse_used_port(host, port)
         from sfumato.service.survey_settings import VARIABLE, SurveySettings
 
         settings = SurveySettings(
@@ -118,7 +117,7 @@ def relay(
             )
         if batch < 2:
             raise Usage("A batch must have 2 reports or more.", "One report cannot be shuffled.")
-        _refuse_used_port(host, port)
+        refuse_used_port(host, port)
         from sfumato.service.survey_relay import RelaySettings, make_relay_app
 
         app: Starlette = make_relay_app(RelaySettings(upstream, batch, str(state), requests_per_second=rate))
@@ -127,20 +126,6 @@ def relay(
         uvicorn.run(
             app, host=host, port=port, access_log=False, log_level="warning", server_header=False, date_header=False
         )
-
-
-def _refuse_used_port(host: str, port: int) -> None:
-    """Refuse before any address is printed, and before workers start."""
-    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(kind) as tried:
-        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            tried.bind((host, port))
-        except OSError:
-            raise Usage(
-                f"The address {host}, port {port} cannot be used: another program may listen there.",
-                "Choose another port with --port, or another address with --host.",
-            ) from None
 
 
 def _find_token(state: str) -> str:

@@ -12,7 +12,8 @@ CARD_STYLE = """<style>
 .sf-lab .sf-flag{border-left:3px solid var(--naive);padding-left:.6rem}
 .sf-lab .sf-gauge{background:var(--grid);border-radius:4px;height:.6rem;max-width:24rem;overflow:hidden;margin:.3rem 0}
 .sf-lab .sf-gauge div{background:var(--protected);height:100%}
-.sf-lab pre.sf-sql{white-space:pre-wrap;background:none;color:var(--ink);margin:.4rem 0}
+.sf-lab pre.sf-sql{white-space:pre-wrap;font-family:ui-monospace,monospace;font-size:.9em}
+.sf-lab pre.sf-sql{background:none;color:var(--ink);margin:.4rem 0}
 .sf-lab details{margin:.3rem 0}.sf-lab summary{cursor:pointer}
 </style>"""
 

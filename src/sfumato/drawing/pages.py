@@ -13,6 +13,7 @@ main.sf-lab{max-width:62rem;margin:0 auto;padding:1rem}
 html:has(main.sf-lab),body:has(main.sf-lab){background:#fff}
 @media (prefers-color-scheme:dark){html:has(main.sf-lab),body:has(main.sf-lab){background:#14181d}}
 """
+# A notebook aligns the cells of tables to the right: rules for cells name the class twice, so that they win.
 PIECE_STYLE = """
 .sf-lab{color:var(--ink);line-height:1.5;overflow-wrap:break-word}
 .sf-lab h1{font-size:1.5rem;line-height:1.25;margin:.4rem 0}
@@ -25,10 +26,10 @@ margin:1rem 0}
 .sf-lab .sf-caption,.sf-lab .sf-note{color:var(--faint);font-size:.9rem}
 .sf-lab .sf-scroll{overflow-x:auto}
 .sf-lab table{border-collapse:collapse;margin:.8rem 0;color:inherit}
-.sf-lab th,.sf-lab td{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top;background:none;
-border-bottom:1px solid var(--grid)}
-.sf-lab .sf-number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.sf-lab th.sf-number{white-space:normal}
+.sf-lab.sf-lab table th,.sf-lab.sf-lab table td{padding:.3rem .8rem .3rem 0;text-align:left;vertical-align:top;
+background:none;border-bottom:1px solid var(--grid)}
+.sf-lab.sf-lab table .sf-number{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.sf-lab.sf-lab table th.sf-number{white-space:normal}
 """
 
 

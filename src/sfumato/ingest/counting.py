@@ -1,28 +1,31 @@
 """Counting what a load does to each value, in the pass that reads the source.
 
 Beside the columns, the load writes small numbers for each row: what became of its values, of five columns in one
-number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them.
+number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them. Columns all of
+whose values are kept as they are need no such numbers: one look at the source finds these columns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from typing import assert_never
 
 import duckdb
 
-from sfumato.catalog.catalog_file import NAMES
+from sfumato.catalog.catalog_keys import NAMES
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.canonical import FLOATS
+from sfumato.ingest.canonical import FLOATS, INTEGERS
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import match_category, round_half_up
+from sfumato.ingest.parsing import match_category, parse_column, round_half_up, write_double
+from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 
 MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
 RANGE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table
-PIECE = (1 << 16) - 2  # of these ids at once: the array has a place for NULL too
+PIECE = (1 << 18) - 2  # of these ids at once: the array has a place for NULL too
 SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
@@ -91,17 +94,61 @@ def write_outcome(name: str, declared: ColumnDeclaration) -> str:
     return f"CASE {cases} ELSE {Outcome.KEPT:d} END"
 
 
+def find_doubtful(
+    connection: duckdb.DuckDBPyConnection, columns: Mapping[str, ColumnDeclaration], source: SourceRelation
+) -> tuple[str, ...]:
+    """The columns in which the load changes or loses a value; of CSV files all, since reading them twice takes long."""
+    if source.records is not None or not columns:
+        return tuple(columns)
+    kinds = {name: source.columns[name] for name in columns}
+    parsed = ", ".join(
+        f"{parse_column(name, declared, kinds[name], source.reading)} AS {quote(name)}"
+        for name, declared in columns.items()
+    )
+    kept = ", ".join(f"COUNT(*) FILTER (WHERE {_is_kept(name, columns[name], kinds[name])})" for name in columns)
+    query = f"SELECT COUNT(*), {kept} FROM (SELECT {parsed} FROM {source.relation})"
+    rows, *counts = connection.execute(query).fetchall()[0]
+    return tuple(name for name, count in zip(columns, counts, strict=True) if count != rows)
+
+
+def _is_kept(name: str, declared: ColumnDeclaration, kind: str) -> str:
+    """Whether a parsed value is kept as it is: only then is its outcome KEPT."""
+    column = quote(name)
+    match declared:
+        case Integer(lower=lower, upper=upper) if kind in INTEGERS:
+            return f"{column} BETWEEN {lower}::BIGINT AND {upper}::BIGINT"
+        case Integer(lower=lower, upper=upper):
+            return f"{column} BETWEEN {write_double(lower)} AND {write_double(upper)} AND FLOOR({column}) = {column}"
+        case Real(lower=lower, upper=upper):
+            return f"{column} BETWEEN {write_double(lower)} AND {write_double(upper)}"
+        case Date(lower=lower, upper=upper) | DateTime(lower=lower, upper=upper):
+            kind = "TIMESTAMP" if isinstance(declared, DateTime) else "DATE"
+            return f"{column} BETWEEN {kind} '{lower}' AND {kind} '{upper}'"
+        case Category():
+            return f"{match_category(column, declared)} IS NOT NULL"
+        case Boolean() | Text() | Id():
+            return f"{column} IS NOT NULL"
+        case _:
+            assert_never(declared)
+
+
 def count_outcomes(
-    connection: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, ColumnDeclaration]
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Mapping[str, ColumnDeclaration],
+    source: SourceRelation,
 ) -> tuple[int, dict[str, ColumnReport]]:
     """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
     counted: list[tuple[int, int, int]] = []
-    for number, column in enumerate(pack_outcomes(columns)):
+    noted = source.list_doubtful(columns)
+    for number, column in enumerate(pack_outcomes(noted)):
         query = f"SELECT {quote(column)}, COUNT(*) FROM {quote(table)} GROUP BY ALL"
         counted += [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
         connection.execute(f"ALTER TABLE {quote(table)} DROP COLUMN {quote(column)}")
     rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
-    return rows, report_columns(columns, rows, counted)
+    found = report_columns(noted, rows, counted)
+    kept = {name: ColumnReport(name, NAMES[type(declared)], rows) for name, declared in columns.items()}
+    return rows, kept | found
 
 
 def report_columns(
@@ -126,19 +173,40 @@ def report_columns(
     return reports
 
 
+@contextmanager
+def use_statistics(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Count pinned rows with what DuckDB knows of them: no NaN is among them (see `pinned_rows.read_row_by_row`)."""
+    ((disabled,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
+    connection.execute(f"SET disabled_optimizers = '{disabled.replace('statistics_propagation', '').strip(',')}'")
+    try:
+        yield
+    finally:
+        connection.execute(f"SET disabled_optimizers = '{disabled}'")
+
+
 def count_people(
     connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str
 ) -> PeopleReport:
     """How many rows and groups people have, of a table with one row for each person and of the pinned one."""
     most, groups = table.max_rows_per_unit, table.max_groups_per_unit
     rows = quote(rows_of_unit)
-    measured = f"COUNT(*), quantile_disc({rows}, 0.5), quantile_disc({rows}, 0.95), MAX({rows})"
-    over = f"COUNT(*) FILTER (WHERE {rows} > {most})"
-    found = connection.execute(f"SELECT {measured}, {over} FROM {people} WHERE {quote(unit)} IS NOT NULL").fetchall()[0]
-    count, median, most_have, largest, above = (int(number or 0) for number in found)
-    grouped = _count_over_groups(connection, table, people, rows, quote(unit)) if largest > groups else {}
+    spread = f"SELECT {rows}, COUNT(*) FROM {people} WHERE {quote(unit)} IS NOT NULL GROUP BY {rows} ORDER BY {rows}"
+    held = [(int(number), int(count)) for number, count in connection.execute(spread).fetchall()]
+    count, above = sum(units for _, units in held), sum(units for number, units in held if number > most)
+    median, most_have, largest = (_find_quantile(held, count, percent) for percent in (50, 95, 100))
+    grouped = _count_over_groups(connection, table, people, quote(unit)) if largest > groups else {}
     over_groups = tuple((name, grouped.get(name, 0)) for name in _list_keys(table))
     return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
+
+
+def _find_quantile(held: Sequence[tuple[int, int]], people: int, percent: int) -> int:
+    """The least number of rows that so many of the people have at most."""
+    seen = 0
+    for number, units in held:
+        seen += units
+        if 100 * seen >= percent * people:
+            return number
+    return 0
 
 
 def _list_keys(table: Table) -> list[str]:
@@ -146,20 +214,23 @@ def _list_keys(table: Table) -> list[str]:
     return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
 
 
-def _count_over_groups(
-    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows: str, unit: str
-) -> dict[str, int]:
-    """The people in more groups than declared, by each such column; only those with enough rows are looked at."""
+def _count_over_groups(connection: duckdb.DuckDBPyConnection, table: Table, people: str, unit: str) -> dict[str, int]:
+    """The people in more groups than declared, by each such column."""
     groups = table.max_groups_per_unit
     names = [name for name in _list_keys(table) if _count_most_groups(table.columns[name]) > groups]
     found = dict.fromkeys(names, 0)
     if not names:
         return found
-    over = [f"{_is_over(name, table.columns[name], groups)} AS o{index}" for index, name in enumerate(names)]
-    inner = f"SELECT {', '.join(over)} FROM {quote(table.name)} WHERE {rows} > {groups}"
+    null = ", ".join(f"COUNT(*) > COUNT({quote(name)})" for name in names)
+    nulls = connection.execute(f"SELECT {null} FROM {quote(table.name)}").fetchall()[0]
+    over = [
+        f"{_is_over(name, table.columns[name], groups, nulls=has_null)} AS o{index}"
+        for index, (name, has_null) in enumerate(zip(names, nulls, strict=True))
+    ]
+    inner = f"SELECT {', '.join(over)} FROM {quote(table.name)}"
     counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
     for some in _cut_into_pieces(connection, people, unit):
-        query = f"SELECT {counts} FROM ({inner} AND {some} GROUP BY {unit})"
+        query = f"SELECT {counts} FROM ({inner} WHERE {some} GROUP BY {unit})"
         for name, count in zip(names, connection.execute(query).fetchall()[0], strict=True):
             found[name] += int(count)
     return found
@@ -179,12 +250,14 @@ def _count_most_groups(declared: ColumnDeclaration) -> int:
     return values + getattr(declared, "nullable", True)
 
 
-def _is_over(name: str, declared: ColumnDeclaration, groups: int) -> str:
+def _is_over(name: str, declared: ColumnDeclaration, groups: int, *, nulls: bool) -> str:
     """Whether a person has more values than that in a column; NULL is a value too. Few values are a set of bits."""
     column = quote(name)
     texts = isinstance(declared, Category) and isinstance(declared.values[0], str)
     if groups == 1:
         number = f"enum_code({column})" if texts else column
+        if not nulls:
+            return f"(MIN({number}) <> MAX({number}))"
         least = 0 if texts or not isinstance(declared, Category) else min(map(int, declared.values))
         value = (
             f"COALESCE(CAST({number} AS {'INTEGER' if texts else 'BIGINT'}), {least - 1})"  # NULL is below all others

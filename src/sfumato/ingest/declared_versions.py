@@ -15,7 +15,7 @@ from sfumato.ingest.source_refusals import build_source_error
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.plan import LOWERING_VERSION
 
-LAYOUT = 8  # of a snapshot's columns and values: a snapshot of another layout is made anew
+LAYOUT = 9  # of a snapshot's columns and values: a snapshot of another layout is made anew
 
 
 def hash_declaration(table: Table) -> str:
@@ -52,5 +52,7 @@ def read_versions(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Ta
     for name, table in tables.items():
         if name not in pinned or pinned[name][0] != describe_origin(table):
             hint = "Run `sfumato prepare`: the data becomes a new version."
-            raise build_source_error(name, "it is not pinned as it is declared now; a declaration has changed.", hint)
+            older = name in pinned and str(pinned[name][0]).partition(":")[0] != str(LAYOUT)
+            why = "it was pinned by another version of Sfumato" if older else "a declaration has changed"
+            raise build_source_error(name, f"it is not pinned as it is declared now; {why}.", hint)
     return {name: str(pinned[name][1]) for name in tables}

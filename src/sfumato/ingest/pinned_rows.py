@@ -35,22 +35,28 @@ def write_rows(
 ) -> None:
     """Write the pinned table, and the table PEOPLE for a table with a unit column.
 
-    Claim: K-35. Each row has its unit's number of rows; MET marks at most TIMES_MET * max_rows_per_unit rows of a unit.
+    Where no unit has more rows than its bound, every row weighs 1 and is met: ROWS_OF_UNIT and MET are then computed
+    columns that take no place.
+
+    Claim: K-35. Each row has its unit's number of rows, or 1 where that is within max_rows_per_unit; MET marks at most
+        TIMES_MET * max_rows_per_unit rows of a unit.
     Requires: the source is open and readable, inside `read_row_by_row`.
     Relies on: K-50 (values), K-51 (ids).
     Checked by: tests/engines/test_snapshot.py::test_a_snapshot_is_what_plain_python_makes
     """
-    connection.execute(f"CREATE OR REPLACE TABLE {quote(table.name)} ({_define_columns(table, source)})")
-    unit = None
+    unit, weighed = None, bool(table.unique)
     if table.unit is not ROW:
         show_step("people")
         if source.columns[find_owner_column(table)] in WHOLE:  # no NaN, and counted faster by its limits
             _disable(connection, PUSHDOWNS)
         unit = count_rows_of_people(connection, table, source)
         _disable(connection, (*PUSHDOWNS, STATISTICS))
+        weighed = weighed or _count(connection, f"({_select_over(table)} LIMIT 1)") > 0
     show_step("rows")
-    connection.execute(f"INSERT INTO {quote(table.name)} BY NAME {_select_rows(table, source, unit)}")
-    if table.unit is not ROW:
+    name = quote(table.name)
+    connection.execute(f"CREATE OR REPLACE TABLE {name} ({_define_columns(table, source, weighed=weighed)})")
+    connection.execute(f"INSERT INTO {name} BY NAME {_select_rows(table, source, unit, weighed=weighed)}")
+    if table.unit is not ROW and weighed:
         mark_met(connection, table)
 
 
@@ -74,15 +80,19 @@ def _disable(connection: duckdb.DuckDBPyConnection, optimizers: tuple[str, ...])
 def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation) -> CatalogError | None:
     """Count the rows in three ways that must agree: in the source, by person, and pinned. Else return the refusal.
 
-    People and rows are read one after the other, so an id that changes in between would lose rows. A CSV file must have
-    as many rows as records were checked.
+    People and rows are read one after the other, so the hashes of all ids must add up to the same: an id that changed
+    in between would have another number of rows. A CSV file must have as many rows as records were checked.
     """
     in_source = source.records if source.records is not None else _count(connection, source.relation)
     pinned = by_unit = _count(connection, quote(table.name))
     if table.unit is not ROW:
-        total, unit = f"COALESCE(SUM({quote(ROWS_OF_UNIT)}), 0)", quote(UNIT)
+        rows, unit = quote(ROWS_OF_UNIT), quote(UNIT)
+        total, hashed = f"COALESCE(SUM({rows}), 0)", f"hash({unit}) >> 34"
         by_unit = _count(connection, PEOPLE, total)
         pinned += _count(connection, f"{PEOPLE} WHERE {unit} IS NULL", total)
+        counted = _count(connection, f"{PEOPLE} WHERE {unit} IS NOT NULL", f"COALESCE(SUM(({hashed}) * {rows}), 0)")
+        if counted != _count(connection, quote(table.name), f"COALESCE(SUM({hashed}), 0)"):
+            return build_rows_error(table.name)
     if in_source == by_unit == pinned:
         return None
     of_records = source.records is not None and by_unit == pinned
@@ -128,17 +138,20 @@ def find_grids(table: Table) -> dict[str, Grid]:
     return grids
 
 
-def _define_columns(table: Table, source: SourceRelation) -> str:
+def _define_columns(table: Table, source: SourceRelation, *, weighed: bool) -> str:
     """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
     columns = list_columns(table)
     if table.unit is not ROW and source.columns[find_owner_column(table)] in WHOLE:
         columns[UNIT] = source.columns[find_owner_column(table)]
     defined = []
+    computed = {} if weighed or table.unit is ROW else {ROWS_OF_UNIT: "1", MET: "true"}
     for name, kind in columns.items():
-        packing = "bitpacking" if name.startswith(STEPS) else "uncompressed"
-        defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else f' USING COMPRESSION {packing}'}")
+        packing = f" USING COMPRESSION {'bitpacking' if name.startswith(STEPS) else 'uncompressed'}"
+        how = f" GENERATED ALWAYS AS ({computed[name]}) VIRTUAL" if name in computed else packing
+        defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else how}")
     # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
-    outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in pack_outcomes(list_kept(table))]
+    counted = pack_outcomes(source.list_doubtful(list_kept(table)))
+    outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in counted]
     return ", ".join([*defined, *outcomes])
 
 
@@ -149,14 +162,17 @@ def select_typed(
 
     `further`: other expressions over the source, by name.
     """
-    parsed, clamped = [], []
+    parsed, clamped, counted = [], [], source.list_doubtful(kept)
     for name, declared in kept.items():
         kind = source.columns[name]
-        parsed += [f"{parse_column(name, declared, kind, source.reading)} AS {quote(name)}", note_absent(name, kind)]
-        clamped += [f"{clamp_column(name, declared, kind)} AS {quote(name)}", *pass_on_parsed(name)]
+        parsed.append(f"{parse_column(name, declared, kind, source.reading)} AS {quote(name)}")
+        clamped.append(f"{clamp_column(name, declared, kind)} AS {quote(name)}")
+        if name in counted:
+            parsed.append(note_absent(name, kind))
+            clamped += pass_on_parsed(name)
     parsed += [f"{value} AS {quote(name)}" for name, value in further.items()]
     steps = [f"{_write_steps(name, kept[name], grid)} AS {quote(STEPS + name)}" for name, grid in grids.items()]
-    outcomes = [f"{value} AS {quote(name)}" for name, value in pack_outcomes(kept).items()]
+    outcomes = [f"{value} AS {quote(name)}" for name, value in pack_outcomes(counted).items()]
     names = [quote(name) for name in (*kept, *further)]
     return (
         f"SELECT {', '.join([*names, *steps, *outcomes])} FROM (SELECT "
@@ -164,15 +180,25 @@ def select_typed(
     )
 
 
-def _select_rows(table: Table, source: SourceRelation, unit: str | None) -> str:
+def _select_rows(table: Table, source: SourceRelation, unit: str | None, *, weighed: bool) -> str:
     """The query of a pinned table. Rows of no unit are not in it."""
     kept, grids = list_kept(table), find_grids(table)
     if unit is None:
         return select_typed(kept, source, grids, {} if kept else {ROWS_OF_UNIT: "1"})
-    typed = select_typed(kept, source, grids, {UNIT: unit})
-    same = f"typed.{quote(UNIT)} = counted.{quote(UNIT)}"  # NULL is nobody
-    added = f"counted.{quote(ROWS_OF_UNIT)}, true AS {quote(MET)}"
-    return f"SELECT typed.*, {added} FROM ({typed}) typed JOIN {PEOPLE} counted ON {same}"
+    typed, column = select_typed(kept, source, grids, {UNIT: unit}), quote(UNIT)
+    owned = f"FROM ({typed}) typed"
+    if not weighed:
+        return f"SELECT typed.* {owned} WHERE typed.{column} IS NOT NULL"  # NULL is nobody
+    rows = quote(ROWS_OF_UNIT)
+    added = f"COALESCE(over.{rows}, 1) AS {rows}, true AS {quote(MET)}"
+    over = f"LEFT JOIN ({_select_over(table)}) over ON typed.{column} = over.{column}"
+    return f"SELECT typed.*, {added} {owned} {over} WHERE typed.{column} IS NOT NULL"
+
+
+def _select_over(table: Table) -> str:
+    """The units with more rows than their bound, and how many. Only these have rows that weigh less than 1."""
+    unit, rows = quote(UNIT), quote(ROWS_OF_UNIT)
+    return f"SELECT {unit}, {rows} FROM {PEOPLE} WHERE {unit} IS NOT NULL AND {rows} > {table.max_rows_per_unit}"
 
 
 def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:

@@ -10,13 +10,10 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import spell_column
-from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values
+from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values, use_statistics
 from sfumato.ingest.hidden_names import PEOPLE, ROWS_OF_UNIT, UNIT, VALUE
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, CountsReport, Loading, PeopleReport, TableReport
-from sfumato.ingest.pinned_rows import (
-    list_kept,
-    select_typed,
-)
+from sfumato.ingest.pinned_rows import list_kept, select_typed
 from sfumato.ingest.problems import add_problems
 from sfumato.ingest.progress import show_progress
 from sfumato.ingest.source_refusals import hide_errors
@@ -45,7 +42,7 @@ def pin(
         def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")
             malformed = sum(map(len, source.malformed.values()))
-            report = _report_rows(connection, described, malformed, counts)
+            report = _report_rows(connection, described, source, malformed, counts)
             return add_problems(report, described, partial(_sample_lost, connection, described, source))
 
         read = partial(read_table, connection, table, data, folder, show_step, report_rows)
@@ -69,10 +66,14 @@ def order_tables(tables: Mapping[str, Table]) -> list[Table]:
 
 
 def _report_rows(
-    connection: duckdb.DuckDBPyConnection, table: Table, malformed: int, counts: CountsReport | None
+    connection: duckdb.DuckDBPyConnection,
+    table: Table,
+    source: SourceRelation,
+    malformed: int,
+    counts: CountsReport | None,
 ) -> TableReport:
     """What the load of a table did, from its outcomes and its people."""
-    rows, columns = count_outcomes(connection, table.name, list_kept(table))
+    rows, columns = count_outcomes(connection, table.name, list_kept(table), source)
     if table.unit is ROW:
         people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
         if counts is None:
@@ -80,7 +81,8 @@ def _report_rows(
         reported = tuple(column for name, column in columns.items() if name != table.count_column)
         records = counts.records + malformed
         return TableReport(table.name, records, malformed, 0, rows, reported, people, counts=counts)
-    people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
+    with use_statistics(connection):
+        people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
     total = f"SUM({quote(ROWS_OF_UNIT)})"
     query = f"SELECT {total}, {total} FILTER (WHERE {quote(UNIT)} IS NULL) FROM {PEOPLE}"
     in_all, without_unit = (int(count or 0) for count in connection.execute(query).fetchall()[0])

@@ -30,6 +30,8 @@ NOT_PINNED, ASKED_FOR = "it was not pinned", "it was asked for"
 SMALL_FILE = 2 << 20  # bytes: its tables are read by one thread (see `connections.has_small_tables`)
 MEMORY = ("55MB", "500MB")
 MEMORY_FOR_CSV = ("90MB", "500MB")  # the reader of CSV files holds several buffers
+LARGE_SOURCE = 256 << 20  # bytes: what does not fit would be written to the disk and read again
+MEMORY_FOR_LARGE = ("1000MB",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,7 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
     if table.source is None:
         raise build_source_error(table.name, "it has no source.", 'For example: source = "visits.csv".')
     state = read_state(table.source, folder)
-    report = _pin_in_little_memory(connection, table, table.source, folder, loading)
+    report = _pin_in_little_memory(connection, table, state, folder, loading)
     if not is_unchanged(state, folder):
         raise build_changed_error(table.name)
     connection.execute(f"CREATE TABLE IF NOT EXISTS {SOURCES} (name VARCHAR, state VARCHAR)")
@@ -212,10 +214,12 @@ def _pin(connection: duckdb.DuckDBPyConnection, table: Table, folder: Path, load
 
 
 def _pin_in_little_memory(
-    connection: duckdb.DuckDBPyConnection, table: Table, source: str, folder: Path, loading: Loading
+    connection: duckdb.DuckDBPyConnection, table: Table, state: SourceState, folder: Path, loading: Loading
 ) -> TableReport:
     """Pin a table with as little memory as is enough; what does not fit is put next to the new file for a while."""
-    for limit in MEMORY_FOR_CSV if Path(source).suffix.lower() in CSV else MEMORY:
+    source = state.source
+    limits = MEMORY_FOR_CSV if Path(source).suffix.lower() in CSV else MEMORY
+    for limit in MEMORY_FOR_LARGE if sum(file.size for file in state.files) > LARGE_SOURCE else limits:
         connection.execute(f"SET memory_limit = '{limit}'")
         try:
             return pin(connection, table, source, folder, loading)

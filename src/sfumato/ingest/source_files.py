@@ -45,19 +45,23 @@ def require_files(table: str, source: str, folder: Path) -> tuple[Path, ...]:
         raise build_source_error(table, "the kind of source is not known.", KINDS)
     files = find_files(source, folder)
     if not files and PATTERN.search(source):
-        raise build_source_error(table, f"no file is named like {source}.", f"Look in {folder.absolute()}.")
+        raise build_source_error(table, f"no file is named like {source}.", suggest_file(source, folder))
     if not files:
-        inside = (folder / source).is_dir()
-        hint = f"It is a folder: name its files, as {source}/*{ending}." if inside else _suggest_file(folder / source)
-        raise build_source_error(table, f"there is no source {database['path'] if database else source}.", hint)
+        missing = f"there is no source {database['path'] if database else source}."
+        raise build_source_error(table, missing, suggest_file(source, folder))
     return files
 
 
-def _suggest_file(path: Path) -> str:
-    """Where a file was looked for, and the name there that is most like its own."""
-    place = path.absolute().parent
+def suggest_file(source: str, *folders: Path) -> str:
+    """What to do about a source without files: the name that is most like its own, and where it was looked for."""
+    path = Path(split_source(source)[0])
+    if any((folder / path).is_dir() for folder in folders):
+        return f"It is a folder: name its files, as {path}/*{path.suffix or '.csv'}."
+    places = tuple(dict.fromkeys((folder / path).absolute().parent for folder in folders))
     names: dict[str, str] = {}
-    with suppress(OSError):  # a folder that is missing, or that this user may not list
-        names = {file.stem: file.name for file in place.iterdir() if file.is_file()}
+    for place in places:
+        with suppress(OSError):  # a folder that is missing, or that this user may not list
+            inside = Path() if path.is_absolute() else path.parent
+            names |= {file.stem: str(inside / file.name) for file in place.iterdir() if file.is_file()}
     like = get_close_matches(path.stem, names, 1)  # the endings of two files are often the same
-    return f"{f'Did you mean {names[like[0]]}? ' if like else ''}Look in {place}."
+    return f"{f'Did you mean {names[like[0]]}? ' if like else ''}Look in {' and in '.join(map(str, places))}."

@@ -29,7 +29,8 @@ def drop_repeats(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         place = f"row_number() OVER (PARTITION BY {unit}, {columns} ORDER BY {order})"
         placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({theirs})"
         kept = f"SELECT * EXCLUDE ({PLACE}) FROM ({placed}) WHERE {PLACE} = 1 OR NOT ({present})"
-        count = f"CAST(COUNT(*) OVER (PARTITION BY {unit}) AS INTEGER) AS {rows}"
+        held = f"CAST(COUNT(*) OVER (PARTITION BY {unit}) AS INTEGER)"
+        count = f"CASE WHEN {held} > {table.max_rows_per_unit} THEN {held} ELSE 1 END AS {rows}"
         counted = f"SELECT * REPLACE ({count}, true AS {quote(MET)}) FROM ({kept})"
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {counted}")
         connection.execute(f"DELETE FROM {name} WHERE {unit} IN ({repeated})")

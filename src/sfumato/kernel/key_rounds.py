@@ -11,14 +11,14 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from sfumato.errors import InvalidParameter, KernelFault
+from sfumato.errors import KernelFault
 from sfumato.kernel.gaussian_dp import bound_delta, bound_root
 from sfumato.kernel.mechanisms import GaussianNoise, check_variance
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.normal import enclose_tail
 from sfumato.kernel.samplers import IntArray
 from sfumato.kernel.saturating_sums import add_saturating
-from sfumato.kernel.weighted_keys import WHOLE, find_threshold, find_weight, list_blocks
+from sfumato.kernel.weighted_keys import WHOLE, check_key_rule, find_threshold, find_weight, list_blocks
 
 IntVector = npt.NDArray[np.int64]
 FIRST, SECOND = Fraction(5, 3), Fraction(5, 4)  # deviations of the rounds; 1/FIRST**2 + 1/SECOND**2 = 1
@@ -82,10 +82,7 @@ class KeyRounds:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or not 0 < self.delta < 1 or not 1 <= self.max_groups_per_unit <= 1 << 16:
-            raise KernelFault("Keys need an epsilon and a delta above zero, and at least one group.")
-        if self.epsilon < 4 * self.delta:
-            raise InvalidParameter("delta", "must be below a quarter of epsilon", "a larger one", "Lower delta.")
+        check_key_rule(self.epsilon, self.delta, self.max_groups_per_unit, most_groups=1 << 16)
         check_variance(self.deviation**2, "epsilon")
 
     @property

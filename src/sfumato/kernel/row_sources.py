@@ -83,7 +83,10 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class UnitColumn:
-    """An aggregate over the rows of one unit: count, sum, avg, min or max, on a grid, clamped to bounds in steps."""
+    """An aggregate over the rows of one unit: count, sum, avg, min or max, on a grid, clamped to bounds in steps.
+
+    distinct: how many different values, at most `upper`. earliest, latest: of days or moments, as they are.
+    """
 
     name: str
     function: str
@@ -165,9 +168,8 @@ def derive_extent(source: Source) -> Extent:  # noqa: PLR0911 - one return an op
         case Derived(inner, _, columns):
             _check_names([name for name, _ in columns])
             return derive_extent(inner)
-        case Join(left, right, _, on, multiplicity):
-            found = _join(derive_extent(left), derive_extent(right), on, multiplicity)
-            return _meet_one(source, derive_extent(left), found) if source.meets_one else found
+        case Join(left, right, multiplicity=multiplicity):
+            return _join(source, derive_extent(left), derive_extent(right), multiplicity)
         case Union(parts):
             return _unite([derive_extent(part) for part in parts])
         case PerUnit(inner, _, unit_columns):
@@ -208,23 +210,20 @@ def group_extent(inner: Extent, most: int) -> Extent:
     return cap_extent(inner, most)
 
 
-def _join(left: Extent, right: Extent, on: Sequence[tuple[Expression, Expression]], multiplicity: int | None) -> Extent:
+def _join(join: Join, left: Extent, right: Extent, multiplicity: int | None) -> Extent:
     if not left.private or right.private != (multiplicity is None) or (multiplicity is not None and multiplicity < 1):
         raise KernelFault("A join has a private left side; its right side has a multiplicity if it is public.")
-    if any(len(find_kinds(one) | find_kinds(two)) != 1 for one, two in on):
+    if any(len(find_kinds(one) | find_kinds(two)) != 1 for one, two in join.on):
         raise KernelFault("A join compares values of one kind: an engine might convert one kind into another.")
+    if join.meets_one:  # a left row meets one row of its unit at most: pairs are no more, and weigh no more
+        compared = {two.name for _, two in join.on if isinstance(two, Column)}
+        if multiplicity is not None or not any(key <= compared for key in list_unique(join.right)):
+            raise KernelFault("A join meets one row only if it compares a unique key of its private right side.")
+        return replace(left, single_rows=False)
     if multiplicity is not None:
         return replace(left, reach=left.reach * multiplicity)
     reach, numerator = left.reach * right.reach, left.numerator * right.numerator
     return Extent(True, reach, numerator, left.held_bits + right.held_bits)
-
-
-def _meet_one(join: Join, left: Extent, found: Extent) -> Extent:
-    """A left row meets at most one row of its unit: pairs are no more, and weigh no more, than left rows."""
-    compared = {two.name for _, two in join.on if isinstance(two, Column)}
-    if join.multiplicity is not None or not any(key <= compared for key in list_unique(join.right)):
-        raise KernelFault("A join meets one row only if it compares a unique key of its private right side.")
-    return replace(found, reach=left.reach, numerator=left.numerator, held_bits=left.held_bits)
 
 
 def list_unique(source: Source) -> tuple[frozenset[str], ...]:
@@ -240,9 +239,7 @@ def list_unique(source: Source) -> tuple[frozenset[str], ...]:
         case Derived(inner, _, columns):
             names = {value.name: name for name, value in columns if isinstance(value, Column)}
             return tuple(frozenset(names[name] for name in key) for key in list_unique(inner) if key <= names.keys())
-        case Join(left, multiplicity=1) | Join(left, meets_one=True):
-            return list_unique(left)
-        case Capped(inner):
+        case Join(inner, multiplicity=1) | Join(inner, meets_one=True) | Capped(inner):
             return list_unique(inner)
         case PerKey(keys=keys) if all(isinstance(key, Column) and key.type is not ColumnType.REAL for _, key in keys):
             return (frozenset(name for name, _ in keys),)

@@ -28,6 +28,18 @@ def find_weight(keys: int) -> int:
     return isqrt(WHOLE**2 // keys)
 
 
+def check_key_rule(epsilon: Decimal, delta: Decimal, groups: int, most_groups: int) -> None:
+    """Refuse a rule of keys by weight whose proof does not hold.
+
+    Claim: K-74. What passes has epsilon > 0, 0 < delta < 1, delta <= epsilon / 4 and 1 <= groups <= most_groups.
+    Checked by: tests/kernel/test_weighted_keys.py::test_rules_that_cannot_be
+    """
+    if epsilon <= 0 or not 0 < delta < 1 or not 1 <= groups <= most_groups:
+        raise KernelFault("Keys need an epsilon and a delta above zero, and at least one group.")
+    if epsilon < 4 * delta:
+        raise InvalidParameter("delta", "must be below a quarter of epsilon", "a larger one", "Lower delta.")
+
+
 @dataclass(frozen=True, slots=True)
 class WeightedKeyRule:
     """How undeclared keys are released by weight. A person holds at most `max_groups_per_unit` keys."""
@@ -38,10 +50,7 @@ class WeightedKeyRule:
     neighbours: Neighbours
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or not 0 < self.delta < 1 or not 1 <= self.max_groups_per_unit <= 1 << 31:
-            raise KernelFault("Keys need an epsilon and a delta above zero, and at least one group.")
-        if self.epsilon < 4 * self.delta:
-            raise InvalidParameter("delta", "must be below a quarter of epsilon", "a larger one", "Lower delta.")
+        check_key_rule(self.epsilon, self.delta, self.max_groups_per_unit, most_groups=1 << 31)
         check_variance(self.deviation**2, "epsilon")
 
     @property

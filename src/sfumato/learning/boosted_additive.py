@@ -26,6 +26,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
     require_fitted,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Classes, Numeric
 from sfumato.learning.model_scores import find_chances, score_rows
 from sfumato.learning.row_cells import Floats
@@ -43,6 +44,9 @@ class BoostedAdditiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     `shape_functions_` has the function of each feature with a band for its noise; `plot_shapes()` draws them.
     `delta=0` (default) is pure: Laplace noise. With `delta` above 0, Gaussian noise gives a better model.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,
@@ -119,6 +123,9 @@ class BoostedAdditiveRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
     The target is clamped to `target_bounds`, and so is every prediction. A residual above half of their width is
     clamped to it. `shape_functions_` are in units of the target.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

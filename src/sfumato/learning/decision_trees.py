@@ -17,6 +17,7 @@ from sfumato.learning.estimator_arguments import (
     read_rows,
     record_fit,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Classes
 from sfumato.learning.noisy_statistics import choose_delta
 from sfumato.learning.noisy_trees import TreeSettings, grow_trees, predict_shares
@@ -34,6 +35,9 @@ class DecisionTreeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
     seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,
@@ -95,6 +99,9 @@ class RandomForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
     seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

@@ -99,6 +99,12 @@ def read_bounds(bounds: object, columns: int) -> list[tuple[float, float]]:
     pairs = [(float(lower), float(upper)) for lower, upper in zip(*ends, strict=True)]
     for pair in pairs:
         _check_bounds(*pair)
+    if isinstance(bounds, list) and all(isinstance(end, tuple) for end in bounds) and any(a == b for a, b in pairs):
+        lowers, uppers = (list(ends) for ends in zip(*bounds, strict=True))  # a list of pairs: one for each column?
+        meant = (
+            f"For a pair for each column, write bounds=({lowers}, {uppers}): all lower bounds, then all upper bounds."
+        )
+        raise InvalidParameter("bounds", "must be (lowers, uppers)", "a list of pairs", meant)
     return pairs
 
 

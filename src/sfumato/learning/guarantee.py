@@ -38,6 +38,8 @@ class Guarantee:
             f"{self.alpha:g} with probability {1 - self.beta:g} at ε = {self.epsilon}"
         )
 
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
@@ -57,6 +59,8 @@ class Fitted:
 
     def __str__(self) -> str:
         return f"{self.hypothesis} (error <= {self.alpha:.4g} with probability {1 - self.beta:g}; {self.cost})"
+
+    __repr__ = __str__
 
 
 class Oracle(Protocol):

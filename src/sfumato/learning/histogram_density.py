@@ -22,6 +22,7 @@ from sfumato.learning.estimator_arguments import (
     read_rows,
     record_fit,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Feature, Numeric
 from sfumato.learning.noisy_statistics import Statistic
 from sfumato.learning.row_cells import NO_CELL, Bins, Codes, Floats, RowCells, number_cells
@@ -35,6 +36,9 @@ MOST_SMOOTHED = 512  # bins of one column
 
 class HistogramDensity(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """The joint density of all columns: constant in each cell. `bins` equal bins for each numeric column."""
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

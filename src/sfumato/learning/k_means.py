@@ -34,6 +34,7 @@ from sfumato.learning.estimator_arguments import (
     require_numeric,
     require_rows,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Numeric
 from sfumato.learning.noisy_statistics import Foreseen, Statistic, StatisticSource, choose_delta
 from sfumato.learning.public_choices import PublicChoices, read_choices
@@ -62,6 +63,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Ba
     The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `random_state` is a public
     seed of the choices that are random; without one, each fit draws its own. It does not repeat the noise.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

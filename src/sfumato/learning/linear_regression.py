@@ -30,6 +30,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
     require_fitted,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import SCALE, Coded, Feature, Numeric
 from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource
 from sfumato.learning.row_arrays import RowArrays
@@ -63,6 +64,9 @@ class LinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Rows are clamped to the bounds in `fit` and `predict`, and predictions to `target_bounds`.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

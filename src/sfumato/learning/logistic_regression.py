@@ -22,6 +22,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
     require_fitted,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Classes, Coded, Feature, Numeric
 from sfumato.learning.linear_rounds import fit_linear
 from sfumato.learning.model_scores import find_chances, score_rows
@@ -36,6 +37,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     each of more classes. `n_iter_` is the number of rounds that the budget allowed; with 0, the weights follow from
     the class sums of each feature alone. Shrinkage follows from the noise: there is no penalty to choose.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ from sfumato.learning.estimator_arguments import (
     record_fit,
     require_fitted,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.feature_columns import Classes, Coded, Feature, Numeric
 from sfumato.learning.noisy_statistics import Noisy, Statistic, StatisticSource, choose_delta
 from sfumato.learning.row_cells import Bins, Codes, Floats, Labels, RowCells, number_cells
@@ -63,6 +64,9 @@ class GaussianNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,
@@ -145,6 +149,9 @@ class GaussianNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 class CategoricalNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Naive Bayes on codes: a table of chances for each column. Numeric columns are cut into `bins` equal bins."""
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ from sfumato.learning.estimator_arguments import (
     require_numeric,
     require_rows,
 )
+from sfumato.learning.estimator_cards import bundle_estimator, write_estimator_html
 from sfumato.learning.noisy_statistics import Statistic, StatisticSource, choose_delta
 from sfumato.learning.row_cells import Floats
 from sfumato.learning.row_functions import Moment
@@ -53,6 +54,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # 
 
     The price is `epsilon`, or (`epsilon`, `delta`) if `delta` is above 0. `n_components`: all, if it is None.
     """
+
+    _repr_html_ = write_estimator_html
+    _repr_mimebundle_ = bundle_estimator
 
     def __init__(
         self,

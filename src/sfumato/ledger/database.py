@@ -55,6 +55,7 @@ class Database:
             raise LedgerError("ledger-missing", f"There is no ledger at {self.path or 'this address'}.", hint)
         self._process = os.getpid()
         self._lock = threading.RLock() if self.in_memory else nullcontext()  # threads share its one connection
+        self._turn = threading.Lock()
         self._may_be_new = not must_exist
         # SQLite writes beside a ledger even to read it; where that is not possible, it is read as it is
         self._read_only = read_only and self.path is not None and not (is_writable(self.path) and has_room(self.path))
@@ -88,7 +89,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[LedgerRows]:
         """One transaction that excludes other writers. When it is left without an error, it is on the disk."""
-        with self._connection() as connection:
+        with self._connection() as connection, self._take_turn():
             with run_transaction(connection, write=True):
                 self._refuse_other_files(connection)
                 yield LedgerRows(connection, self.signatures)
@@ -132,6 +133,16 @@ class Database:
             self._idle.append(connection)
         else:
             connection.close()
+
+    @contextmanager
+    def _take_turn(self) -> Iterator[None]:
+        """Let threads write one after the other: SQLite excludes them too, but lets them sleep longer than needed."""
+        taken = self.path is not None and self._turn.acquire(timeout=WAIT_SECONDS)
+        try:
+            yield
+        finally:
+            if taken:
+                self._turn.release()
 
     def _refuse_other_files(self, connection: sa.Connection) -> None:
         """Refuse to go on if the files at the path are not the ones that are open, or were cut short."""
@@ -192,7 +203,7 @@ class Database:
             raise LedgerError("ledger-foreign", "A ledger in memory belongs to the process that made it.", hint)
         with GATE:
             _INHERITED.extend((self._engine.pool, self._idle))
-            self._idle = []
+            self._idle, self._turn = [], threading.Lock()
             self._engine.dispose(close=False)
             self._process = os.getpid()
 

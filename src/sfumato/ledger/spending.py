@@ -11,6 +11,7 @@ from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss, PureDP
 from sfumato.ledger.loss_sums import convert_loss, fits, make_loss, make_zero_loss, read_loss, round_long, split_loss
 from sfumato.number_arguments import read_privacy_amount
+from sfumato.shown_amounts import Rounding, round_amounts
 
 LONG = 500  # digits: more than any sum of amounts that pass `refuse_long_amounts`
 
@@ -118,14 +119,14 @@ def refuse_over_limit(
     amount, _ = split_loss(left)
     hint = "Nothing more fits. Questions that were answered before can still be asked."
     if amount:
-        hint = f"A question of at most {describe_loss(left)} still fits."
+        hint = f"A question of at most {describe_loss(left, 'down')} still fits."
         # epsilon**2 / 2 is at least the rho of epsilon, however it is split; in millionths, rounded down
         epsilon = Fraction(isqrt(int(2 * amount * 10**12)), 10**6)
         if isinstance(left, ZCDP) and epsilon and any(isinstance(share, PureDP) for share in shares):
             hint += f" With Laplace noise that is epsilon = {write_plain(epsilon)}."
         if split_loss(charge)[1] > split_loss(left)[1]:
             hint += _explain_delta(limit)
-    cost, rest, whole = describe_loss(charge), describe_loss(left), describe_loss(limit)
+    cost, rest, whole = describe_loss(charge, "up"), describe_loss(left, "down"), describe_loss(limit)
     raise BudgetExceeded(f"This costs {cost}, and {rest} is left of {name} of {whole}.", hint, charge, left)
 
 
@@ -138,11 +139,13 @@ def _explain_delta(limit: PrivacyLoss) -> str:
     return f" {keys}. This budget has no delta for keys: the owner can declare one with {declared}."
 
 
-def describe_loss(loss: PrivacyLoss) -> str:
-    """A loss in words: epsilon = 0.5, delta = 0.000001."""
-    amount, delta = (write_plain(part) for part in split_loss(loss))
-    name = _name_amount(loss)
-    return f"{name} = {amount}" if isinstance(loss, PureDP) else f"{name} = {amount}, delta = {delta}"
+def describe_loss(loss: PrivacyLoss, rounding: Rounding | None = None) -> str:
+    """A loss in words: epsilon = 0.5, delta = 0.000001. With `rounding`, a long amount is rounded, and it says so."""
+    parts = zip((_name_amount(loss), "delta"), map(write_plain, split_loss(loss)), strict=True)
+    amounts = {name: text for name, text in parts if name != "delta" or not isinstance(loss, PureDP)}
+    shown, rounded = (amounts, False) if rounding is None else round_amounts(amounts, rounding)
+    words = ", ".join(f"{name} = {text}" for name, text in shown.items())
+    return f"{words} (rounded {rounding})" if rounded else words
 
 
 def _name_amount(loss: PrivacyLoss) -> str:

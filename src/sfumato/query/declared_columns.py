@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from sfumato.catalog.columns import Boolean, Category, Date, DateTime, Integer, Real
 from sfumato.catalog.dataset import Table
-from sfumato.kernel.expressions import Column, ColumnType
+from sfumato.kernel.expressions import Column, ColumnType, Scalar
 from sfumato.query import functions
 from sfumato.query.date_functions import list_keys_between
 from sfumato.query.periods import convert_to_number
@@ -35,6 +35,16 @@ def type_columns(table: Table, prefix: str) -> Mapping[str, Typed]:
     return columns
 
 
+def _list_public(table: Table, name: str) -> tuple[Scalar, ...] | None:
+    """The values of a real column of a public table, whose rows are known and not many."""
+    if table.public_rows is None:
+        return None
+    place = list(table.columns).index(name)
+    found = {row[place] for row in table.public_rows}
+    numbers = sorted(value for value in found if isinstance(value, float))
+    return tuple(numbers) if 0 < len(numbers) <= functions.MOST_KEYS else None
+
+
 def type_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PLR0911 - one return for each type
     """One declared column, with the bounds and values that its declaration gives."""
     found = table.column(name)
@@ -45,7 +55,7 @@ def type_column(table: Table, name: str, prefix: str = "") -> Typed:  # noqa: PL
             values = functions.list_whole_values(lower, upper)
             return Typed(column, kind, column.nullable, float(lower), float(upper), True, values)
         case Real(lower=lower, upper=upper):
-            return Typed(column, kind, column.nullable, lower, upper)
+            return Typed(column, kind, column.nullable, lower, upper, values=_list_public(table, name))
         case Category(values=values) if kind == "number":
             low, high = float(min(values)), float(max(values))
             return Typed(column, kind, column.nullable, low, high, True, tuple(values))

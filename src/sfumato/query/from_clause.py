@@ -16,12 +16,13 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
-from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, parse
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, name_node, parse
 from sfumato.query.per_unit import bind_per_unit
 from sfumato.query.projection import bind_projection
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import RowBinder, flatten, has_aggregate
+from sfumato.query.row_subqueries import join_subqueries
 from sfumato.query.source_outline import MOST_SCANS, outline_source
 from sfumato.query.tokens import SHORTEN, shorten
 from sfumato.query.with_clause import CTEs, collect_ctes
@@ -38,6 +39,7 @@ UNION_ALL = (
     "UNION ALL keeps duplicate rows, so it means the same only if there are none. Ids of people alone can be united by "
     "UNION."
 )
+OF_IDS = "Combine ids of people alone: SELECT id ... INTERSECT SELECT id ... Results of GROUP BY can be combined too."
 MOST_ITEMS = 200  # tables and subqueries in FROM; a CTE counts as often as it is used
 
 
@@ -74,7 +76,7 @@ class FromBinder:
         group = tree.args.get("group")
         if group is None:
             return False
-        scope = self.bind_rows(tree, ctes).scope
+        scope = self.bind_rows(join_subqueries(tree, FromBinder(self.dataset).bind_rows, ctes), ctes).scope
         return any(scope.leads_to_person(key) for key in list_group_keys(tree) if _is_known(scope, key))
 
     def _make_prefix(self) -> str:
@@ -149,9 +151,12 @@ class FromBinder:
         node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
         if isinstance(node, exp.Union):
             return self._bind_union(node, ctes, prefix)
+        if isinstance(node, (exp.Intersect, exp.Except)):
+            return self._bind_subquery(self._compare_ids(node), collect_ctes(node, ctes), prefix)
         if not isinstance(node, exp.Select):
             raise build_syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
         _refuse_clauses(node, ("order", "limit", "offset", "qualify", "windows"))
+        node = join_subqueries(node, FromBinder(self.dataset).bind_rows, ctes)
         inner = self.bind_rows(node, ctes, prefix=prefix)
         if node.args.get("distinct"):
             node = _group_distinct(node, inner.scope)
@@ -221,6 +226,27 @@ class FromBinder:
         person = exp.column(next(iter(columns)))  # different ids: one row for each person
         once = exp.Select(expressions=[person], group=exp.Group(expressions=[person.copy()]))
         return self._bind_per_person(once, united, prefix)
+
+    def _compare_ids(self, node: exp.Intersect | exp.Except) -> exp.Select:
+        """ids INTERSECT ids -> the ids that are among the others; EXCEPT -> those that are not."""
+        _refuse_clauses(node, ("order", "limit", "offset"))
+        first: exp.Expr = node
+        while isinstance(first, exp.SetOperation):
+            first = first.this.unnest()
+        if not node.args.get("distinct") or not isinstance(first, exp.Select) or len(first.expressions) != 1:
+            raise build_syntax_refusal(node, f"{name_node(node)}[at] of rows other than ids is not supported", OF_IDS)
+        column = exp.column(first.expressions[0].alias_or_name)
+        sides = [
+            exp.Subquery(this=side.unnest().copy(), alias=exp.TableAlias(this=exp.Identifier(this=name)))
+            for side, name in ((node.this, "one"), (node.expression, "other"))
+        ]
+        others = exp.Select(expressions=[exp.Star()], from_=exp.From(this=sides[1]))
+        found: exp.Expr = exp.In(this=column, query=exp.Subquery(this=others))
+        if isinstance(node, exp.Except):
+            found = exp.Not(this=found)
+        made = exp.Select(expressions=[column.copy()], from_=exp.From(this=sides[0]), where=exp.Where(this=found))
+        made.set("group", exp.Group(expressions=[column.copy()]))
+        return made
 
     def _bind_join(
         self, left: Relation, node: exp.Join, ctes: CTEs, conditions: list[exp.Expr], named: list[exp.Column]

@@ -37,7 +37,8 @@ PARTS: Mapping[type[exp.Expr], str] = {
 SIDES = {"LEADING": "leading", "TRAILING": "trailing", "BOTH": "both"}
 NAMED_ARGUMENTS = {
     "DIV": 2, "PREFIX": 2, "SUFFIX": 2, "BTRIM": (1, 2), "HISTOGRAM": 2, "DATE_PART": 2, "DATEADD": 3,
-    "DATE_SUB": (2, 3),    "DATE_FORMAT": 2, "FORMAT_DATE": 2, "TO_DATE": 1, "SQUARE": 1, "IFF": 3, "AGE": 2,
+    "DATE_SUB": (2, 3), "DATE_FORMAT": 2, "FORMAT_DATE": 2, "TO_DATE": 1, "SQUARE": 1, "IFF": 3, "AGE": 2,
+    "INITCAP": 1,
 }  # fmt: skip
 
 
@@ -173,6 +174,8 @@ def _bind_named(node: exp.Anonymous, bind: Bind) -> Typed | None:  # noqa: PLR09
             return _call(node, number_functions.find_bin, bind(given[0]), _read_whole(node, given[1], 10**6))
         case "SQUARE":
             return _call(node, number_functions.raise_to_power, bind(given[0]), functions.type_literal(2))
+        case "INITCAP":
+            return _call(node, text_functions.capitalise_words, bind(given[0]))
         case "IFF":
             return bind(exp.Case(ifs=[exp.If(this=given[0], true=given[1])], default=given[2]))
         case "TO_DATE":

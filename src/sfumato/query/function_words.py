@@ -12,7 +12,7 @@ NUMBER_FUNCTIONS = (
 )  # fmt: skip
 TEXT_FUNCTIONS = (
     "UPPER", "UCASE", "LOWER", "LCASE", "TRIM", "LTRIM", "RTRIM", "BTRIM", "SUBSTR", "SUBSTRING", "LEFT", "RIGHT",
-    "LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH", "CONCAT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH",
+    "INITCAP", "LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH", "CONCAT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH",
     "STARTSWITH", "PREFIX", "ENDS_WITH", "ENDSWITH", "SUFFIX", "CONTAINS", "STRPOS", "INSTR", "POSITION",
     "REGEXP_MATCHES", "REGEXP_LIKE", "REGEXP_FULL_MATCH", "REGEXP_CONTAINS",
 )  # fmt: skip
@@ -31,7 +31,7 @@ MOST_ARGUMENTS = {  # the parser would silently drop what follows
     "MAKE_DATE": 3, "DATE_FROM_PARTS": 3, "LENGTH": 1, "LEN": 1, "CHAR_LENGTH": 1, "CHARACTER_LENGTH": 1, "NULLIF": 2,
     "ROUND": 2, "TRUNC": 2, "TRUNCATE": 2, "CONTAINS": 2, "IFNULL": 2, "NVL": 2, "LOG": 2, "FLOOR": 1, "CEIL": 1,
     "CEILING": 1, "ISODOW": 1, "DAYOFMONTH": 1, "SIGN": 1, "UPPER": 1, "UCASE": 1, "LOWER": 1, "LCASE": 1,
-    "NVL2": 3, "DAYNAME": 1, "MONTHNAME": 1,
+    "NVL2": 3, "INITCAP": 1, "DAYNAME": 1, "MONTHNAME": 1,
     "REGEXP_MATCHES": 2, "REGEXP_LIKE": 2, "REGEXP_FULL_MATCH": 2, "REGEXP_CONTAINS": 2,
 }  # fmt: skip
 SIGNS = {  # of row-level expressions
@@ -44,7 +44,8 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.TryCast: ("this", "to", "safe"), exp.DataType: ("this", "expressions", "nested"), exp.DataTypeParam: ("this",),
     exp.WidthBucket: ("this", "min_value", "max_value", "num_buckets"), exp.Sqrt: ("this",), exp.Ln: ("this",),
     exp.Log: _TWO, exp.Exp: ("this",), exp.Nullif: _TWO, exp.If: ("this", "true", "false"), exp.Upper: ("this",),
-    exp.Lower: ("this",), exp.Trim: ("this", "expression", "position"), exp.Substring: ("this", "start", "length"),
+    exp.Lower: ("this",), exp.Trim: ("this", "expression", "position"),
+    exp.Substring: ("this", "start", "length"),
     exp.Left: _TWO, exp.Right: _TWO, exp.Length: ("this",), exp.Concat: ("expressions", "safe", "coalesce"),
     exp.DPipe: ("this", "expression", "safe"), exp.ILike: (*_TWO, "negate"), exp.Escape: (*_TWO, "negate"),
     exp.StartsWith: _TWO, exp.EndsWith: _TWO, exp.Contains: _TWO, exp.Replace: ("this", "expression", "replacement"),

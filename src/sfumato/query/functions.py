@@ -111,7 +111,8 @@ def compute(function: str, one: Typed, two: Typed) -> Typed:
             which, hint = explain_missing_bound(operand)
             raise MissingBounds("bounds", f"An operand of '{function}' has {which}.", hint)
     if function == "/" and contains_division(two.expression):
-        # an engine's SQL contains the divisor twice, as NULLIF(divisor, 0): nested divisors would grow exponentially
+        # an engine's SQL contains the divisor twice, as NULLIF(divisor, 0): nested divisors would grow exponentially,
+        # unless the inner ones are constants
         hint = "Multiply instead: a / (b / c) = a * c / b."
         raise UnsupportedSyntax("syntax", "A divisor contains another division.", hint)
     lower, upper = _bound_result(function, one, two)
@@ -144,10 +145,13 @@ def _bound_result(function: str, one: Typed, two: Typed) -> tuple[float | None, 
 
 
 def contains_division(expression: Expression) -> bool:
-    """Does an expression divide? An engine writes a divisor twice, so a divisor contains no division."""
+    """Does an expression divide by more than a constant? An engine writes a divisor twice."""
     if not isinstance(expression, Call):
         return False
-    return expression.function in ("/", "mod") or any(map(contains_division, expression.arguments))
+    divides = expression.function == "mod" or (
+        expression.function == "/" and not isinstance(expression.arguments[1], Literal)
+    )
+    return divides or any(map(contains_division, expression.arguments))
 
 
 def contains_zero(two: Typed) -> bool:
@@ -237,7 +241,21 @@ def require_same_type(function: str, one: Typed, two: Typed) -> None:
         raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", "Use IS NULL or IS NOT NULL.")
     if one.type != two.type:
         message = f"'{function}' combines a {one.type} with a {two.type}."
-        raise UnsupportedSyntax("syntax", message, "Use values of the same type.")
+        raise UnsupportedSyntax("syntax", message, _suggest_type(one, two))
+
+
+def _suggest_type(one: Typed, two: Typed) -> str:
+    """How to write a literal that stands beside a value of another type."""
+    for value, other in ((one, two), (two, one)):
+        written = value.expression.value if isinstance(value.expression, Literal) else None
+        match other.type, written:
+            case "number", str() if written.strip().lstrip("+-").replace(".", "", 1).isdigit():
+                return f"Write the number without quotes: {written.strip()[:20]}."
+            case "boolean", str():
+                return "Write TRUE or FALSE, without quotes."
+            case "date" | "datetime", int() | float() if not isinstance(written, bool):
+                return "Write a date, DATE '2000-01-31', or compare the year: YEAR(x) > 2000."
+    return "Use values of the same type."
 
 
 def require_type(function: str, one: Typed, wanted: str) -> None:

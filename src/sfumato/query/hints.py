@@ -32,7 +32,7 @@ LAST_DIGIT = (
     "Engines differ in its last digit, so it is not computed for each row. Store it as a column of the table, or ask "
     "by bins of x, and compute it from these in Python."
 )
-TEXT_CHANGES = ("INITCAP", "REVERSE", "SOUNDEX", "LEVENSHTEIN", "TRANSLATE", "UNACCENT", "ASCII", "CHR", "REPEAT")
+TEXT_CHANGES = ("REVERSE", "SOUNDEX", "LEVENSHTEIN", "TRANSLATE", "UNACCENT", "ASCII", "CHR", "REPEAT")
 CHANGE_KEYS = f"Group by the text itself. {IN_PYTHON}"
 HASHES = ("MD5", "SHA1", "SHA2", "SHA256", "SHA512", "HASH", "FARM_FINGERPRINT")
 FILE_READERS = ("READ_CSV", "READ_CSV_AUTO", "READ_PARQUET", "READ_JSON", "READ_TEXT", "GLOB", "EXTERNAL_QUERY")
@@ -45,7 +45,8 @@ NO_CHANGES = "Questions only read: nobody can change the data through Sfumato. B
 CHANGES = ("DELETE", "UPDATE", "INSERT", "CREATE", "DROP", "ALTER", "TRUNCATE", "MERGE", "COPY", "REPLACE")
 DESCRIBING = ("DESCRIBE", "SHOW", "PRAGMA", "SUMMARIZE")
 TABLES = "`sfumato check` lists the tables and their columns. Begin with SELECT COUNT(*) FROM a table."
-FIRST_WORD_HINTS = {**dict.fromkeys(CHANGES, NO_CHANGES), **dict.fromkeys(DESCRIBING, TABLES)}
+EXPLAINED = "preview(sql) shows the margins and the cost, and preview(sql).explain() the measurements. Both are free."
+FIRST_WORD_HINTS = {"EXPLAIN": EXPLAINED, **dict.fromkeys(CHANGES, NO_CHANGES), **dict.fromkeys(DESCRIBING, TABLES)}
 COUNT_INSTEAD = "COUNT(*) with WHERE counts the rows that have a value: another question, which can be answered."
 NOT_DATA = "A random number is no question about the data."
 A_PARAMETER = "Write the value itself."
@@ -62,8 +63,12 @@ WORD_HINTS = {
     "REGEXP_LIKE": NO_REGULAR_EXPRESSIONS,
     "REGEXP_FULL_MATCH": NO_REGULAR_EXPRESSIONS,
     "SIMILAR TO": LIKE_PATTERNS,
-    **dict.fromkeys(("~", "RLIKE"), f"Write REGEXP_MATCHES(x, 'pattern'). {NO_REGULAR_EXPRESSIONS}"),
+    **dict.fromkeys(("~", "RLIKE", "REGEXP"), f"Write REGEXP_MATCHES(x, 'pattern'). {NO_REGULAR_EXPRESSIONS}"),
     **dict.fromkeys(("&", "|", "^", "<<", ">>"), BITS),
+    "ALL": "x > ALL (SELECT y ...) is x > (SELECT MAX(y) ...), except where there is no y or one of them is NULL. The "
+    "subquery is about the same person or a public table. x <> ALL (...) is NOT IN.",
+    "ANY": "x > ANY (SELECT y ...) is x > (SELECT MIN(y) ...), except where no y is known and NULL matters. The "
+    "subquery is about the same person or a public table. x = ANY (...) is IN.",
     ";": "Ask one question at a time.",
     "?": A_PARAMETER,
     "$": A_PARAMETER,
@@ -86,8 +91,9 @@ FUNCTION_HINTS = {
     "ISNAN": NOT_A_NUMBER, "IS_NAN": NOT_A_NUMBER,
     "WEEKDAY": "Write DAYOFWEEK(day), where Sunday is 0, or ISODOW(day), where Monday is 1. MySQL's WEEKDAY counts "
     "from Monday = 0: ISODOW(day) - 1.",
-    "ALL": "Compare with a number that was released before, or with the largest value of the same person.",
-    "SOME": "Compare with a number that was released before, or write EXISTS over rows of the same person.",
+    "SOME": "Write ANY. x = ANY (SELECT y ...) is x IN (SELECT y ...), over rows of the same person or a public table.",
+    "RANGE_BUCKET": "Write CASE WHEN x < 0 THEN 0 WHEN x < 50 THEN 1 WHEN x < 80 THEN 2 ELSE 3 END for the array "
+    "[0, 50, 80]. For bins of equal width: WIDTH_BUCKET(x, 0, 100, 20).",
     "MAD": "MEDIAN(ABS(x - 40)) is the deviation from a median of 40 that was released before.",
     "HISTOGRAM_BIN": BINS, "NUMERIC_HISTOGRAM": BINS,
     "ENTROPY": f"Ask SELECT x, COUNT(*) ... GROUP BY x. {IN_PYTHON}",

@@ -148,7 +148,11 @@ class JoinBinder:
             self.same_person |= linked
         elif mine.type != theirs.type or (mine.type == "number" and not (mine.whole and theirs.whole)):
             hint = JOINED_ON
-            if self.right.items[0].public is not None and isinstance(two, exp.Column):
+            if mine.type == theirs.type == "number":
+                hint = (
+                    "Real numbers are hardly ever equal. Rounded ones are another question: CAST(a.x AS INTEGER) = b.y."
+                )
+            elif self.right.items[0].public is not None and isinstance(two, exp.Column):
                 kind = DECLARED_AS.get(mine.type, mine.type)
                 hint = f'Give the public column the same type: columns.{two.name} = {{ type = "{kind}", ... }}.'
             raise build_syntax_refusal(
@@ -202,6 +206,9 @@ class JoinBinder:
             return Join(left, right, self.outer, pairs, meets_one=True)
         if not self.outer and _compares_unique_key(left, [one for one, _ in pairs]):
             return Join(right, left, self.outer, tuple((two, one) for one, two in pairs), meets_one=True)
+        if any(item.hidden for item in self.right.items) and derive_extent(right).reach > 1:
+            what = "A subquery[at] compares a computed number with the outer row"
+            raise build_syntax_refusal(self.node, what, "Compare columns as they are, texts or dates.")
         return Join(*self._cap_rows(right), self.outer, pairs)
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
@@ -239,7 +246,7 @@ class JoinBinder:
                 made = f"{prefix}part{number}.column{place}"  # text that an analyst wrote never becomes a name in SQL
                 if name not in item.person:
                     columns.append((made, typed.expression))
-                renamed[name] = replace(typed, expression=Column(made, COLUMN_TYPES[typed.type], True), nullable=True)
+                renamed[name] = replace(typed, expression=Column(made, _find_type(typed), True), nullable=True)
             items.append(replace(item, columns=renamed, partner=partner if counted else None))
         self.pairs = [(one, _rename_key(two, columns, prefix)) for one, two in self.pairs]
         return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(items))
@@ -273,7 +280,12 @@ def _rename_key(two: Typed, columns: list[tuple[str, Expression]], prefix: str) 
     if name is None:
         name = f"{prefix}key{len(columns)}"
         columns.append((name, two.expression))
-    return replace(two, expression=Column(name, COLUMN_TYPES[two.type]))
+    return replace(two, expression=Column(name, _find_type(two)))
+
+
+def _find_type(typed: Typed) -> ColumnType:
+    """The type of a column that holds a value. A column keeps its own: a whole number stays one."""
+    return typed.expression.type if isinstance(typed.expression, Column) else COLUMN_TYPES[typed.type]
 
 
 def _is_plain(item: FromItem) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from sfumato.errors import QueryError
+from sfumato.kernel.expressions import Expression
 from sfumato.query.finish import quote, select_released
 from sfumato.query.output_columns import Output
 from sfumato.query.parse import build_syntax_refusal
@@ -38,9 +39,16 @@ def needs_lifting(tree: exp.Select) -> bool:
     constants = (exp.Literal, exp.Null, exp.Cast)
     columns = [node.unalias() for node in tree.expressions]
     several = len([node for node in columns if not isinstance(node, exp.Column)]) > 1
-    people = several and any(isinstance(node.this, exp.Distinct) for one in columns for node in one.find_all(exp.Count))
+    people = [node for one in columns for node in one.find_all(exp.Count) if isinstance(node.this, exp.Distinct)]
+    apart = bool(people) and (several or _counts_some_people(columns, people))
     found = any(is_result_form(node) or isinstance(node.unalias(), constants) for node in (*columns, *clauses))
-    return found or people or _uses_own_alias(tree)
+    return found or apart or _uses_own_alias(tree)
+
+
+def _counts_some_people(columns: list[exp.Expr], people: list[exp.Count]) -> bool:
+    """Does COUNT(DISTINCT CASE WHEN c THEN id END) stand beside another aggregate in one column?"""
+    some = any(node.find(exp.Case) is not None for node in people)
+    return some and sum(is_aggregate(node) for one in columns for node in one.walk(prune=is_aggregate)) > 1
 
 
 def _uses_own_alias(tree: exp.Select) -> bool:
@@ -60,6 +68,11 @@ class LiftedSelect:
         self._aliased: dict[str, exp.Expr] = {}
         self._parts = 0
         self._apart: dict[int, exp.Expr] = {}
+        clauses = [binder.tree.args.get(name) for name in ("having", "order", "qualify")]
+        parts = [*(node.unalias() for node in binder.selected), *(part for part in clauses if part is not None)]
+        found = [node for part in parts for node in part.walk(prune=is_aggregate) if is_aggregate(node)]
+        self._several = len(found) > 1
+        self._only_parts = all(isinstance(node, exp.Count) and bool(self._find_part(node)) for node in found)
 
     def build(self) -> exp.Query:
         """The SQL over released rows."""
@@ -134,9 +147,11 @@ class LiftedSelect:
             found = self._try(node)
             return self._use_alias(node) if found is None else self._show(found, name)
         if isinstance(node, exp.Count) and isinstance(node.this, exp.Distinct):
-            apart = self._lift_people(node, node.this)
+            apart = self._lift_people(node)
             if apart is not None:
                 return apart
+        elif not is_aggregate(node) and self._several and any(map(self._find_part, node.find_all(exp.Count))):
+            return self._copy_with(node)
         found = self._try(node)
         if found is not None:
             return self._show(found, name)
@@ -214,12 +229,18 @@ class LiftedSelect:
         self.columns.append((made, output))
         return exp.Column(this=quote(made))
 
-    def _lift_people(self, node: exp.Count, distinct: exp.Distinct) -> exp.Expr | None:
+    def _find_part(self, node: exp.Count) -> list[Expression] | None:
+        """The condition under which COUNT(DISTINCT CASE WHEN c THEN id END) counts a person; None: another count."""
+        listed = node.this.expressions if isinstance(node.this, exp.Distinct) else []
+        return self.outputs.find_people(listed[0].unnest()) if len(listed) == 1 else None
+
+    def _lift_people(self, node: exp.Count) -> exp.Expr | None:
         """COUNT(DISTINCT CASE WHEN c THEN id END) beside other aggregates: a query of its own, with c in WHERE."""
-        target = distinct.expressions[0].unnest() if len(distinct.expressions) == 1 else None
-        conditions = None if target is None else self.outputs.find_people(target)
+        conditions = self._find_part(node)
         if not conditions:
             return None
+        if self._only_parts and (not self.outputs.aggregates or self.outputs.filters == conditions):
+            return None  # where there are only such counts, the first is the query's own
         own = self.binder.make_outputs()
         own.filters, own.aggregates = conditions, [Aggregate("PEOPLE", None)]
         keys: list[tuple[str, Output]] = [

@@ -194,7 +194,7 @@ def raise_to_power(one: Typed, two: Typed) -> Typed:
     if exponent == 0:
         return type_literal(1)
     if one.lower is None or one.lower < 0 or (one.lower == 0 and not (exponent is not None and exponent > 0)):
-        hint = "Write POWER(GREATEST(x, 1), y), or use a whole exponent of at most 8."
+        hint = "Ask about the rows with x >= 1 (WHERE), or use a whole exponent of at most 8."
         raise MissingBounds("bounds", "POWER needs a base with a lower bound above 0.", hint)
     positive = replace(one, lower=max(one.lower, 5e-324))
     product_of = compute("*", two, take_log(positive)) if one.lower > 0 else None

@@ -50,6 +50,10 @@ OF_RESULTS: dict[type[exp.Expr], str] = {
 SEVERAL: dict[type[exp.Expr], str] = {exp.Greatest: "greatest", exp.Least: "least", exp.Coalesce: "coalesce"}
 IN_OUTPUTS = "Select keys, aggregates, and expressions of these. docs/sql.md lists the functions."
 OUTPUT_HINTS = {"HISTOGRAM": f"Name the number of bins: {BINS}"}
+OVER_GROUPS = (
+    "Windows are computed over the groups of an answer: SELECT city, SUM(COUNT(*)) OVER () ... GROUP BY city. A window "
+    "over rows would show rows of people."
+)
 PART_OF_PEOPLE = "COUNT(DISTINCT id) of some people[at] stands beside aggregates of other rows"
 
 
@@ -104,6 +108,10 @@ class OutputBinder:
             if node.find_ancestor(exp.AnyValue) is not None:
                 raise build_syntax_refusal(node, f"ANY_VALUE({name})[at] is the value of one row", ONE_VALUE)
             hint = _suggest_aggregate(name, item.columns[name])
+            if node.find_ancestor(exp.Window) is not None:
+                hint = OVER_GROUPS
+            elif node.find_ancestor(exp.Having) is not None:
+                hint = f"A condition on rows belongs in WHERE. {hint}"
             raise build_syntax_refusal(node, f"{name}[at] is neither in GROUP BY nor inside an aggregate", hint)
         value = read_constant(node)
         if value is not None and value.value is not None:

@@ -12,7 +12,7 @@ from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import MissingBounds
 from sfumato.kernel.expressions import Column, ColumnType, Expression
 from sfumato.kernel.plan import MOST_STEPS
-from sfumato.kernel.row_sources import PerKey, PerUnit, UnitColumn, derive_extent
+from sfumato.kernel.row_sources import PerKey, PerUnit, Source, UnitColumn, derive_extent
 from sfumato.query import functions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
@@ -37,7 +37,7 @@ def bind_per_unit(
     binder = _UnitBinder(RowBinder(scope), derive_extent(source).reach, prefix)
     group = node.args.get("group")
     keys = group.expressions if group is not None else []
-    nodes = [_resolve_key(key, node, scope) for key in keys]
+    nodes = [resolve_key(key, node, scope) for key in keys]
     others = [key for key in nodes if not scope.is_person(key)]
     if not any(map(scope.leads_to_person, nodes)):
         hint = "Add the person's id to GROUP BY, or group by other columns in the outer SELECT."
@@ -63,19 +63,27 @@ def bind_per_unit(
             refuse_large_expression(bare, columns[name].expression)
     having = node.args.get("having")
     conditions = tuple(rows.bind_conditions(having.this)) if having is not None else ()
+    different = any(column.function == "distinct" for column in binder.columns.values())
+    if different or grouped:
+        source = _cap_held_rows(node, source, _count_values(grouped) if grouped and not different else MOST_STEPS)
     made: PerUnit | PerKey = PerUnit(source, tuple(filters), tuple(binder.columns.values()))
     if grouped:
         most = min(derive_extent(source).reach, most_groups, _count_values(grouped))
         named = tuple((key.name, typed.expression) for typed, key in grouped)
-        capped = cap_scans(source)
-        if _count_values(grouped) > MOST_HELD and holds_many(capped):
-            hint = "Declare a smaller max_rows_per_unit, a unique key, or the values of the columns."
-            raise build_syntax_refusal(node, "One person could have too many groups in this subquery", hint)
-        made = PerKey(capped, made.filters, made.columns, named, most)
+        made = PerKey(source, made.filters, made.columns, named, most)
     return made, conditions, FromItem("", columns, DERIVED, frozenset(person), links)
 
 
-def _resolve_key(key: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
+def _cap_held_rows(node: exp.Select, source: Source, values: int) -> Source:
+    """The source, with a bound on the rows of one person. The engine holds the different values in memory."""
+    capped = cap_scans(source)
+    if values > MOST_HELD and holds_many(capped):
+        hint = "Declare a smaller max_rows_per_unit, a unique key, or the values of the columns."
+        raise build_syntax_refusal(node, "One person could have too many groups in this subquery", hint)
+    return capped
+
+
+def resolve_key(key: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
     """GROUP BY 1 refers to the first selected column. A name refers to a column first, and to an alias second."""
     if isinstance(key, exp.Column) and not key.table and not scope.has_column(key.name):
         return next((one.unalias() for one in node.expressions if find_name(key.name, (one.alias,))), key)
@@ -93,13 +101,17 @@ Grouped = list[tuple[Typed, Column]]  # what is grouped by, and the column of th
 def _bind_keys(nodes: Sequence[exp.Expr], scope: Scope, prefix: str) -> Grouped:
     """Bind the keys beside the person's id."""
     found: Grouped = []
-    for place, node in enumerate(nodes):
+    for node in nodes:
         typed = _bind_key(node, scope)
+        if any(typed.expression == known.expression for known, _ in found):
+            continue
         kind = ColumnType.ID if typed.type == "id" else functions.KINDS.get(typed.type)
+        if isinstance(typed.expression, Column):  # a whole number stays one
+            kind = typed.expression.type
         if kind is None:
             raise build_syntax_refusal(node, "A subquery cannot group by this", "Group by a column or an expression.")
         refuse_large_expression(node, typed.expression)
-        found.append((typed, Column(f"{prefix}key{place + 1}", kind, typed.nullable)))
+        found.append((typed, Column(f"{prefix}key{len(found) + 1}", kind, typed.nullable)))
     return found
 
 
@@ -154,15 +166,11 @@ class _UnitBinder:
         if isinstance(node, exp.Count):
             inner = node.this.unnest() if node.this is not None else exp.Star()
             if isinstance(inner, exp.Distinct):
-                raise build_syntax_refusal(
-                    node,
-                    "COUNT(DISTINCT ...) is not supported in a subquery",
-                    "COUNT(x) counts rows instead.",
-                )
+                return self._count_different(node, inner)
             if isinstance(inner, exp.Null):
                 raise build_syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
-            value = None if all_rows else self._bind_counted(inner)
+            value = None if all_rows else self._bind_counted(inner).expression
             column = self._add("count", value, 0, self.most_rows, 0)
             return self._type_column(column, False, 0.0, float(self.most_rows), True)
         function = FUNCTIONS.get(type(node))
@@ -171,6 +179,10 @@ class _UnitBinder:
                 node, f"{name_node(node)} is not supported in a subquery", "Use COUNT, SUM, AVG, MIN or MAX."
             )
         typed = self.rows.bind(node.this)
+        if typed.type in ("date", "datetime") and function in ("min", "max"):
+            column = self._add("earliest" if function == "min" else "latest", typed.expression, 0, 0, 0)
+            made = Column(column.name, functions.KINDS[typed.type], typed.nullable)
+            return Typed(made, typed.type, typed.nullable, typed.lower, typed.upper, values=typed.values)
         if typed.type == "boolean":
             typed = functions.convert_truth(typed)
         if typed.type != "number" or typed.lower is None or typed.upper is None:
@@ -192,13 +204,23 @@ class _UnitBinder:
             column, typed.nullable, low * 2.0**exponent, high * 2.0**exponent, typed.whole and function != "avg"
         )
 
-    def _bind_counted(self, node: exp.Expr) -> Expression:
+    def _count_different(self, node: exp.Expr, distinct: exp.Distinct) -> Typed:
+        """COUNT(DISTINCT x) of one person's rows: no more than the rows, or than the values that x can have."""
+        if len(distinct.expressions) != 1 or self.rows.scope.is_person(distinct.expressions[0]):
+            hint = "Count one expression, other than the person's id: COUNT(DISTINCT x)."
+            raise build_syntax_refusal(node, "COUNT(DISTINCT ...)[at] in a subquery counts values of one person", hint)
+        typed = self._bind_counted(distinct.expressions[0])
+        most = min(self.most_rows, len(typed.values)) if typed.values is not None else self.most_rows
+        column = self._add("distinct", typed.expression, 0, most, 0)
+        return self._type_column(column, False, 0.0, float(most), True)
+
+    def _bind_counted(self, node: exp.Expr) -> Typed:
         """The value that is counted where it is not NULL. An id may be counted too."""
         if isinstance(node, exp.Column):
             item, name = self.rows.scope.resolve(node)
             if item.columns[name].type == "id":
-                return item.columns[name].expression
-        return self.rows.bind(node).expression
+                return item.columns[name]
+        return self.rows.bind(node)
 
     def _type_column(self, column: UnitColumn, nullable: bool, lower: float, upper: float, whole: bool) -> Typed:
         values = functions.list_whole_values(int(lower), int(upper)) if whole else None

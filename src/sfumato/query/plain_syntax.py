@@ -295,6 +295,7 @@ def _rewrite_fetch(node: exp.Expr) -> exp.Expr | None:
 def _rewrite_select(node: exp.Expr) -> exp.Expr | None:
     """FROM (a JOIN b ON ...) JOIN c -> FROM a JOIN b ON ... JOIN c. HISTOGRAM alone counts the rows of each bin."""
     _group_histogram(node)
+    _move_semi_joins(node)
     source = node.args.get("from_")
     if source is None:
         return None
@@ -313,6 +314,35 @@ def _rewrite_select(node: exp.Expr) -> exp.Expr | None:
         source.set("this", first)
         node.set("joins", joins)
     return None
+
+
+def _rewrite_any(node: exp.Expr) -> exp.Expr | None:
+    """x = ANY (SELECT ...) -> x IN (SELECT ...); x <> ALL (SELECT ...) -> NOT x IN (SELECT ...)."""
+    wanted = exp.Any if isinstance(node, exp.EQ) else exp.All
+    listed = node.expression
+    if not isinstance(listed, wanted) or not isinstance(listed.this, (exp.Select, exp.Subquery)):
+        return None
+    inner = listed.this if isinstance(listed.this, exp.Subquery) else exp.Subquery(this=listed.this)
+    found: exp.Expr = exp.In(this=node.this, query=inner)
+    return found if isinstance(node, exp.EQ) else exp.Not(this=found)
+
+
+def _move_semi_joins(node: exp.Expr) -> None:
+    """a SEMI JOIN b ON c -> a WHERE EXISTS (SELECT 1 FROM b WHERE c); ANTI JOIN is NOT EXISTS."""
+    joins = node.args.get("joins") or []
+    for join in joins:
+        on = join.args.get("on")
+        if join.kind in ("SEMI", "ANTI") and join.side in ("", "LEFT") and on is not None:
+            inner = exp.Select(
+                expressions=[_one()], from_=exp.From(this=join.this.copy()), where=exp.Where(this=on.copy())
+            )
+            found: exp.Expr = exp.Exists(this=inner)
+            where = node.args.get("where")
+            met = found if join.kind == "SEMI" else exp.Not(this=found)
+            node.set("where", exp.Where(this=met if where is None else exp.and_(where.this, met)))
+    kept = [join for join in joins if join.kind not in ("SEMI", "ANTI") or join.args.get("on") is None]
+    if len(kept) < len(joins):
+        node.set("joins", kept)
 
 
 def _group_histogram(node: exp.Expr) -> None:
@@ -347,5 +377,7 @@ REWRITTEN: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Select: _rewrite_select, exp.Group: _rewrite_group, exp.Dayname: _rewrite_day_name,
     exp.Monthname: _rewrite_day_name, exp.IgnoreNulls: _rewrite_any_value,
     **OTHER_SPELLINGS,
+    exp.Initcap: lambda node: exp.Anonymous(this="INITCAP", expressions=[node.this]),
+    exp.EQ: _rewrite_any, exp.NEQ: _rewrite_any,
     exp.RegexpLike: _rewrite_pattern, exp.RegexpFullMatch: _rewrite_pattern,
 }  # fmt: skip

@@ -24,7 +24,8 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
     for selected in node.expressions:
         if isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)):
             starred = isinstance(selected, exp.Star)
-            for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else scope.items:
+            shown = [item for item in scope.items if not item.hidden]
+            for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else shown:
                 for name in item.columns:
                     if starred and name in item.merged:
                         continue

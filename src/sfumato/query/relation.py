@@ -18,6 +18,7 @@ from sfumato.query.query import Typed
 from sfumato.query.tokens import shorten
 
 DERIVED = "this subquery"  # in messages, and instead of a table's name
+HIDDEN_ALIAS = "__sfumato_subquery"  # of joins that replace subqueries: only their own values name them
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class FromItem:
         return self.table != DERIVED and self.links.get(name, (self.table, ""))[0] != self.table
 
     @property
+    def hidden(self) -> bool:
+        """Is it a join that replaces a subquery? A name of the question never means its columns."""
+        return self.alias.startswith(HIDDEN_ALIAS)
+
+    @property
     def has_link(self) -> bool:
         return any(map(self.is_link, self.links))
 
@@ -70,16 +76,19 @@ class Scope:
         self._outputs = tuple(outputs)  # the aliases that SELECT gives: no row has them
 
     def has_column(self, name: str) -> bool:
-        return any(find_name(name, item.columns) is not None for item in self.items)
+        return any(find_name(name, item.columns) is not None for item in self.items if not item.hidden)
 
     def resolve(self, node: exp.Column) -> tuple[FromItem, str]:
         """The item that has this column, and the declared spelling of its name."""
         if not isinstance(node.this, exp.Identifier):
             raise build_syntax_refusal(node, "* is not a value", "Name a column, or use COUNT(*).")
-        items = [item for item in self.items if not node.table or find_name(node.table, (item.alias,)) is not None]
+        shown = [item for item in self.items if not item.hidden]
+        items = (
+            [item for item in self.items if find_name(node.table, (item.alias,)) is not None] if node.table else shown
+        )
         if not items:
             message = f"There is no table '{shorten(node.table)}' here{locate(node.args['table'])}."
-            raise UnknownName("unknown-name", message, f"Write {' or '.join(item.alias for item in self.items)}.")
+            raise UnknownName("unknown-name", message, f"Write {' or '.join(item.alias for item in shown)}.")
         found = [
             (item, name)
             for item in items
@@ -97,11 +106,12 @@ class Scope:
             hint = "Write the expression itself. Aliases can be used in GROUP BY, HAVING and ORDER BY."
             raise build_syntax_refusal(node, what, hint)
         where = f" in table {items[0].table}" if len(items) == 1 else ""
-        quoted = bool(node.this.args.get("quoted")) and not node.table
+        declared = any(node.name in (typed.values or ()) for item in items for typed in item.columns.values())
+        quoted = not node.table and (bool(node.this.args.get("quoted")) or declared)
         with locate_errors(node):
             error = build_unknown_name("column", node.name, [name for item in items for name in item.columns], where)
-            text = f" If it is a text, write it in single quotes: '{shorten(node.name)}'." if quoted else ""
-            raise UnknownName(error.code, error.message, f"{error.hint}{text}")
+            text = f"If it is a text, write it in single quotes: '{shorten(node.name)}'. " if quoted else ""
+            raise UnknownName(error.code, error.message, f"{text}{error.hint}")
 
     def is_person(self, node: exp.Expr) -> bool:
         """Is this the person's id?"""

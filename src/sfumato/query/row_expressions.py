@@ -35,12 +35,18 @@ AGGREGATES = (*ADDED, *PAIRS, *CHOICES)
 
 
 ROW_HINTS: dict[type[exp.Expr], str] = {
-    exp.Window: "Windows are computed from results: use them after SELECT, over aggregates.",
+    exp.Window: "Windows are computed from results: use them after SELECT, over aggregates. The rows of each person's "
+    "first day: WHERE v.day = (SELECT MIN(w.day) FROM visits w WHERE w.id = v.id).",
     exp.TimeToStr: FORMAT_KEYS,
     exp.Subquery: "A subquery can be used in WHERE and after SELECT, about the same person or a public table.",
+    exp.In: "List the values: IN ('a', 'b').",
     exp.Exists: "EXISTS can be used in WHERE, about the same person or a public table.",
     exp.Anonymous: "It is computed from results: use it after SELECT, over keys and aggregates.",
 }
+SEVERAL_IDS = (
+    "SELECT COUNT(*) FROM (SELECT {name}, x FROM t GROUP BY {name}, x) counts the different pairs of {name} and x. A "
+    "pair with a NULL counts there too."
+)
 ONE_PERSON = (
     "No answer shows rows of one person. Other questions that can be answered: COUNT(DISTINCT {name}) counts people, "
     "and SELECT n, COUNT(*) FROM (SELECT {name}, COUNT(*) AS n ... GROUP BY {name}) GROUP BY n counts people by the "
@@ -123,6 +129,8 @@ class RowBinder:
         self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
             hint = ONE_PERSON.format(name=name) if name in item.person else "Leave it out."
+            if node.find_ancestor(exp.Distinct) is not None:
+                hint = SEVERAL_IDS.format(name=name)
             raise build_syntax_refusal(
                 node, f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}) and JOIN", hint
             )

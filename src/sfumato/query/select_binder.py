@@ -37,7 +37,7 @@ class SelectBinder:
     """Binds one SELECT: FROM, WHERE and GROUP BY at once, and the other clauses when they are asked for."""
 
     def __init__(self, tree: exp.Select, dataset: Dataset, ctes: CTEs, options: DpOptions | None) -> None:
-        tree = _group_distinct_rows(join_subqueries(tree, dataset, ctes))
+        tree = _group_distinct_rows(join_subqueries(tree, FromBinder(dataset).bind_rows, ctes))
         self.relation = FromBinder(dataset).bind_rows(tree, ctes)
         self._options = _check_dp_options(tree, options, self.relation)
         people = add_up_people(tree, self.relation)
@@ -187,7 +187,10 @@ def _bind_keys(
         listed = list_key_values(typed, relation.items, relation.filters)
         values = listed if listed and len(listed) <= MOST_KEYS else None
         if values is None and not (typed.type in UNDECLARED_KEY_TYPES or typed.whole):
-            hint = "Group by a category, a text, a date, whole numbers, FLOOR(x / 10), or a CASE of these."
+            hint = (
+                "A real number has too many values to be keys. Its bins are another question, which can be answered: "
+                "HISTOGRAM(x, 20), FLOOR(x / 10) * 10, or CASE WHEN x < 10 THEN ..."
+            )
             raise MissingBounds("keys", f"This key has no declared values{locate(key_node)}.", hint)
         if values is None and typed.bounded:
             warn_of_undeclared(key_node)

@@ -9,11 +9,13 @@ from dataclasses import replace
 from sfumato.errors import UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Expression, Literal
 from sfumato.query.casts import cast_to_text
-from sfumato.query.functions import coalesce, compare, match_pattern, require_type, type_literal
+from sfumato.query.functions import choose, coalesce, compare, match_pattern, require_type, type_literal
+from sfumato.query.hints import CHANGE_KEYS
 from sfumato.query.mapped_values import map_values
 from sfumato.query.query import Typed
-from sfumato.row_meanings.text_meanings import lower_case
+from sfumato.row_meanings.text_meanings import lower_case, raise_case
 
+MOST_CAPITALISED = 100  # values of a category that INITCAP takes
 MOST_CHARACTERS = 1_000  # that LPAD and RPAD make
 MOST_GROWTH = 1_000.0  # how many times as long REPLACE, CONCAT and LPAD may make a text
 
@@ -22,6 +24,26 @@ def change_text(function: str, one: Typed) -> Typed:
     """UPPER or LOWER: each character becomes one character."""
     require_type(function.upper(), one, "text")
     return _make_text(Call(function, (one.expression,)), one)
+
+
+def capitalise_words(one: Typed) -> Typed:
+    """INITCAP of a category: every word begins with a capital letter, and the others are small."""
+    require_type("INITCAP", one, "text")
+    if one.values is None or len(one.values) > MOST_CAPITALISED:
+        message = f"INITCAP needs a text with at most {MOST_CAPITALISED} declared values."
+        raise UnsupportedSyntax("syntax", message, CHANGE_KEYS)
+    texts = [str(value) for value in one.values]
+    conditions = [compare("=", one, type_literal(text)) for text in texts]
+    outcomes = [type_literal(_capitalise(text)) for text in texts]
+    return choose(conditions, outcomes, type_literal(None))
+
+
+def _capitalise(text: str) -> str:
+    made, inside = [], False
+    for letter in text:
+        made.append(lower_case(letter) if inside else raise_case(letter))
+        inside = letter.isalnum()
+    return "".join(made)
 
 
 def measure_length(one: Typed) -> Typed:

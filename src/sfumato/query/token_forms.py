@@ -30,6 +30,7 @@ TYPE_NAMES = {"FLOAT64": TokenType.DOUBLE, "BIGNUMERIC": TokenType.DECIMAL}  # o
 DECODE = "DECODE"  # the parser knows another function of this name
 CASES = "DECODE_CASES"
 CASTS = ("CAST", "TRY_CAST", "SAFE_CAST")
+COMPARISONS = (TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE)
 SIGNS = (
     TokenType.DCOLON, TokenType.FARROW, TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.L_BRACKET,
     TokenType.R_BRACKET, TokenType.PARTITION_BY, TokenType.MOD, TokenType.DIV,
@@ -229,6 +230,11 @@ def is_keyword_here(tokens: Sequence[Token], index: int) -> bool:  # noqa: PLR09
             return before.token_type is TokenType.R_PAREN and (named or after.token_type is TokenType.L_PAREN)
         case TokenType.NATURAL | TokenType.CROSS | TokenType.RIGHT | TokenType.FULL:
             return after.token_type in JOINS
+        case TokenType.SEMI | TokenType.ANTI:
+            return after.token_type is TokenType.JOIN
+        case TokenType.ANY | TokenType.ALL | TokenType.SOME if before.token_type in COMPARISONS:
+            nested = tokens[index + 2] if index + 2 < len(tokens) else after
+            return after.token_type is TokenType.L_PAREN and nested.token_type in (TokenType.SELECT, TokenType.WITH)
         case TokenType.FETCH:
             return after.token_type in (TokenType.FIRST, TokenType.NEXT)
         case TokenType.FIRST | TokenType.NEXT:

@@ -82,6 +82,10 @@ RESERVED = "{} begins with __sfumato, which is reserved"
 RESERVED_HINT = "Use another name."
 NAME = re.compile(r"[^\W\d]\w*")
 NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,4})?")
+ELSEWHERE = (
+    "What it computes from a row can be stored as a column of the table. What it computes from groups can be computed "
+    "from the answer's rows in Python: that is free."
+)
 ALLOWED = "Supported: SELECT, FROM, JOIN, WHERE, GROUP BY, HAVING, ORDER BY, LIMIT, WITH and UNION ALL."
 
 
@@ -297,5 +301,5 @@ def _build_function_refusal(token: Token, sql: str) -> UnknownName:
     if name in FUNCTION_HINTS:
         return UnknownName("unknown-name", message, FUNCTION_HINTS[name])
     close = difflib.get_close_matches(name, sorted(KNOWN_FUNCTIONS), 1, SAME_WORD)
-    hint = f"Did you mean {close[0]}?" if close else f"Aggregates: {', '.join(AGGREGATES)}."
+    hint = f"Did you mean {close[0]}?" if close else ELSEWHERE
     return UnknownName("unknown-name", message, f"{hint} docs/sql.md lists all functions.")

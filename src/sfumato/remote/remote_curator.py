@@ -1,13 +1,13 @@
 """`sf.connect`: a dataset behind a service, with the interface of a Curator."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from sfumato.answering.budget_view import Spending
 from sfumato.answering.declared_view import DeclaredColumns, DeclaredTables
-from sfumato.answering.selection import describe_question_object, describe_selection, make_question_card
+from sfumato.answering.selection import Question, Selection, begin_selection
 from sfumato.answers.answer import Answer
 from sfumato.catalog.catalog_file import read_dataset
 from sfumato.catalog.dataset import Dataset
@@ -15,7 +15,7 @@ from sfumato.drawing.cards import make_card
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
 from sfumato.number_arguments import Number, read_nonnegative_decimal
-from sfumato.query.frame import Aggregation, Frame, FrameQuery
+from sfumato.query.frame import Aggregation, FrameQuery
 from sfumato.remote.answer_wire import read_answer_wire, read_cost
 from sfumato.remote.connection import Connection
 from sfumato.remote.preview_wire import RemotePreview, read_preview_wire
@@ -40,7 +40,7 @@ class RemoteCurator:
     @property
     def columns(self) -> DeclaredColumns:
         """The columns that questions can name, with their types and bounds."""
-        return DeclaredColumns(tuple(self.dataset.tables.values()))
+        return self.tables.columns
 
     def _repr_html_(self) -> str:
         return make_card(f"{self.name} at {self._connection.url}", self.tables.make_html())
@@ -77,24 +77,19 @@ class RemoteCurator:
         )
         return read_preview_wire(self._connection.post("datasets", self.name, "queries:preview", body=body))
 
-    def select(self, table: str | None = None) -> "RemoteSelection":
+    def select(self, table: str | None = None) -> Selection[RemotePreview]:
         """A table to ask about in Python. Without a name: the only table."""
-        tables = self.dataset.tables
-        if table is None and len(tables) != 1:
-            hint = f"Begin with select({next(iter(tables))!r}), then where, group_by and agg."
-            raise InvalidParameter("table", f"must be one of {', '.join(tables)}", "nothing", hint)
-        name = self.dataset.table(next(iter(tables)) if table is None else table).name
-        return RemoteSelection(self, Frame(self.dataset, name))
+        return begin_selection(_RemoteAsker(self), self.dataset, table)
 
-    def where(self, condition: str) -> "RemoteSelection":
+    def where(self, condition: str) -> Selection[RemotePreview]:
         """The rows of the only table for which this SQL condition is true."""
         return self.select().where(condition)
 
-    def group_by(self, *keys: str) -> "RemoteSelection":
+    def group_by(self, *keys: str) -> Selection[RemotePreview]:
         """The only table, in groups."""
         return self.select().group_by(*keys)
 
-    def agg(self, **aggregates: Aggregation) -> "RemoteQuestion":
+    def agg(self, **aggregates: Aggregation) -> Question[RemotePreview]:
         """Aggregates of the only table."""
         return self.select().agg(**aggregates)
 
@@ -115,52 +110,16 @@ class RemoteCurator:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSelection:
-    """Rows of a table, perhaps in groups."""
+class _RemoteAsker:
+    """Asks through a service: what is sent is the question's SQL."""
 
     curator: RemoteCurator
-    frame: Frame
 
-    def __repr__(self) -> str:
-        return describe_selection(self.frame)
+    def ask(self, asked: FrameQuery, epsilon: Any = None, **options: Any) -> Answer:  # noqa: ANN401 - of RemoteCurator
+        return self.curator.ask(asked.sql(), epsilon, **options)
 
-    def where(self, condition: str) -> "RemoteSelection":
-        """Keep the rows for which this SQL condition is true."""
-        return replace(self, frame=self.frame.where(condition))
-
-    def group_by(self, *keys: str) -> "RemoteSelection":
-        """Group by columns, or by expressions such as "age > 65 AS old"."""
-        return replace(self, frame=self.frame.group_by(*keys))
-
-    def agg(self, **aggregates: Aggregation) -> "RemoteQuestion":
-        """The question: agg(n=sf.count(), age=sf.mean("age"))."""
-        return RemoteQuestion(self.curator, self.frame.agg(**aggregates))
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteQuestion:
-    """A question that is ready to be asked."""
-
-    curator: RemoteCurator
-    asked: FrameQuery
-
-    def __repr__(self) -> str:
-        return describe_question_object(self.sql())
-
-    def _repr_html_(self) -> str:
-        return make_question_card(self.sql())
-
-    def sql(self) -> str:
-        """The same question in SQL, which is what is sent."""
-        return self.asked.sql()
-
-    def ask(self, epsilon: Any = None, **options: Any) -> Answer:  # noqa: ANN401 - the options of RemoteCurator.ask
-        """Ask, with the options of RemoteCurator.ask."""
-        return self.curator.ask(self.sql(), epsilon, **options)
-
-    def preview(self, epsilon: Any = None, **options: Any) -> RemotePreview:  # noqa: ANN401 - as above
-        """Preview, with the options of RemoteCurator.preview."""
-        return self.curator.preview(self.sql(), epsilon, **options)
+    def preview(self, asked: FrameQuery, epsilon: Any = None, **options: Any) -> RemotePreview:  # noqa: ANN401 - as above
+        return self.curator.preview(asked.sql(), epsilon, **options)
 
 
 def connect(url: str, token: str, dataset: str | None = None, *, timeout: float = 60.0) -> RemoteCurator:

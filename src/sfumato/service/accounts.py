@@ -30,6 +30,7 @@ from sfumato.service.account_tables import (
     USERS,
     add_missing_columns,
 )
+from sfumato.service.account_versions import Remembered, VersionReader
 from sfumato.service.group_commit import GroupCommit, begin_writing
 from sfumato.service.passwords import NOBODY, hash_password, verify_password
 
@@ -37,7 +38,7 @@ Role = Literal["owner", "analyst"]
 Written = TypeVar("Written")
 PREFIX = "sfm"  # so that a leaked token is recognised
 DAYS, MOST_DAYS = 90, 3650
-MOST_KNOWN = 10_000  # tokens that a worker remembers until a user or a token changes
+_ADD_LINE = 'INSERT INTO service_log (time, "user", action, dataset, detail) VALUES (?, ?, ?, ?, ?)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,16 @@ class Accounts:
             with self.transaction() as connection:
                 add_missing_columns(connection)
         self._group = GroupCommit(self._engine)
-        self._known: tuple[int, dict[str, tuple[User, str]]] = (0, {})
+        self._tokens: Remembered[str, tuple[User, str]] = Remembered()  # and when they expire
+        self._grants: Remembered[tuple[str, str], Grant] = Remembered()
         with self.transaction() as connection:
             if connection.execute(sa.select(STATE.c.single)).first() is None:
                 connection.execute(STATE.insert().values(single=1, grants_version=1))
+        self._versions = VersionReader(path.absolute())
 
     def close(self) -> None:
         """Close the connections."""
+        self._versions.close()
         self._engine.dispose()
 
     def add_user(self, name: str, role: Role = "analyst", password: str = "", *, by: str = "") -> User:
@@ -188,14 +192,9 @@ class Accounts:
         parts = token.split("_", 2)
         if len(parts) != 3 or parts[0] != PREFIX:
             return None
-        version, digest = self._read_versions()[1], self.hash_secret(parts[2])
-        if self._known[0] != version or len(self._known[1]) >= MOST_KNOWN:
-            self._known = (version, {})
-        found = self._known[1].get(digest) or self._find_token(digest)
-        if found is None or found[1] <= write_now():
-            return None
-        self._known[1][digest] = found
-        return found[0]
+        digest = self.hash_secret(parts[2])
+        found = self._tokens.find(self._versions.read().access, digest, lambda: self._find_token(digest))
+        return None if found is None or found[1] <= write_now() else found[0]
 
     def _find_token(self, digest: str) -> tuple[User, str] | None:
         """The user of a token that was not revoked, and when it expires."""
@@ -237,13 +236,16 @@ class Accounts:
         expires: datetime | None = None,
         by: str = "",
     ) -> Grant:
-        """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent."""
+        """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent.
+
+        `expires` without a time zone is in UTC, whichever machine it is set on.
+        """
         limit = Budget(epsilon, delta)
         single = "" if per_query is None else write_plain(read_positive_decimal(per_query, "per_query"))
         single_delta = "" if per_query_delta is None else write_plain(Budget(1, per_query_delta).delta)
         if single_delta and not single:
             raise InvalidParameter("per_query_delta", "must come with per_query", "nothing", "Give both.")
-        ends = "" if expires is None else write_time(expires.astimezone(UTC))
+        ends = "" if expires is None else write_time(expires if expires.tzinfo else expires.replace(tzinfo=UTC))
         grant = Grant(
             user,
             dataset,
@@ -293,18 +295,16 @@ class Accounts:
 
     def find_grant(self, user: User, dataset: str) -> Grant | None:
         """An analyst's grant; None if there is none or it has ended."""
-        found = [grant for grant in self.list_grants(dataset) if grant.user == user.name and not grant.ended]
-        return found[0] if found else None
+        wanted = (user.name, dataset)
+        found = self._grants.find(self.read_version(), wanted, lambda: self._read_grant(*wanted))
+        return None if found is None or found.ended else found
+
+    def _read_grant(self, user: str, dataset: str) -> Grant | None:
+        return next((grant for grant in self.list_grants(dataset) if grant.user == user), None)
 
     def read_version(self) -> int:
         """A number that rises whenever a grant changes."""
-        return self._read_versions()[0]
-
-    def _read_versions(self) -> tuple[int, int]:
-        """The versions of the grants, and of users and tokens."""
-        with self.reading() as connection:
-            found = connection.execute(sa.select(STATE.c.grants_version, STATE.c.access_version)).one()
-        return int(found[0]), int(found[1])
+        return self._versions.read().grants
 
     def log(self, user: str, action: str, dataset: str = "", detail: str = "") -> None:
         """Write down who did what. Never a password, a token or a value from the data."""
@@ -371,8 +371,7 @@ def write_time(moment: datetime) -> str:
 
 def write_line(connection: sa.Connection, user: str, action: str, dataset: str = "", detail: str = "") -> None:
     """Write a line of the log in a transaction. Never a password, a token or a value from the data."""
-    line = {"time": write_now(), "user": user, "action": action, "dataset": dataset, "detail": detail}
-    connection.execute(LOG.insert().values(line))
+    connection.exec_driver_sql(_ADD_LINE, (write_now(), user, action, dataset, detail))
 
 
 def _raise_version(connection: sa.Connection, *, access: bool = False) -> None:

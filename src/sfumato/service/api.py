@@ -29,6 +29,7 @@ from sfumato.service.api_questions import (
 from sfumato.service.asking import Asking, Wire, price_workload
 from sfumato.service.callers import Caller
 from sfumato.service.dataset_drafts import Drafts
+from sfumato.service.grant_limits import is_single_allowed
 from sfumato.service.idempotent_requests import IdempotentRequests
 from sfumato.service.jobs import Job, Jobs
 from sfumato.service.metrics import Metrics
@@ -37,6 +38,7 @@ from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.service_settings import ServiceSettings
 from sfumato.service.service_shell import ServiceShell
 from sfumato.service.sessions import Sessions
+from sfumato.service.shared_threads import SharedThreads
 from sfumato.service.site import add_site
 from sfumato.service.site_lab import add_lab
 from sfumato.service.site_register import add_register
@@ -58,6 +60,7 @@ class Service:
     asking: Asking
     jobs: Jobs
     metrics: Metrics
+    threads: SharedThreads
 
     @classmethod
     def open(cls, settings: ServiceSettings) -> "Service":
@@ -66,10 +69,11 @@ class Service:
         asking = Asking(accounts, served, IdempotentRequests(accounts, Path(f"{settings.accounts}.requests")))
         metrics = Metrics(Path(f"{settings.accounts}.metrics"))
         return cls(settings, accounts, Sessions(accounts), served, asking,
-                   Jobs(accounts, asking, settings.most_running), metrics)  # fmt: skip
+                   Jobs(accounts, asking, settings.most_running), metrics, SharedThreads())  # fmt: skip
 
     def close(self) -> None:
         self.jobs.close()
+        self.threads.close()
         self.served.close()
         self.accounts.close()
         self.metrics.close()
@@ -95,15 +99,16 @@ def make_service_app(settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     app.state.accounts, app.state.served, app.state.sessions = service.accounts, service.served, service.sessions
+    _add_questions(app, service)  # first: a request is compared with one route after the other
+    _add_datasets(app, service)
+    _add_jobs(app, service)
+    add_owner_routes(app, service.accounts, service.served, service.metrics, settings.metrics_token)
     add_site(app, service.accounts, service.sessions, service.served, service.asking)
-    add_register(app, service.accounts, service.served, Drafts(settings.place("registered"), settings.sources))
+    drafts = Drafts(settings.place("registered"), settings.sources, settings.most_upload_bytes)
+    add_register(app, service.accounts, service.served, drafts)
     add_surveys(app, service.accounts, MountedSurveys(settings.place("surveys")))
     add_lab(app)
     add_error_handlers(app)
-    _add_datasets(app, service)
-    _add_questions(app, service)
-    _add_jobs(app, service)
-    add_owner_routes(app, service.accounts, service.served, service.metrics, settings.metrics_token)
     app.add_middleware(ServiceShell, settings=settings, metrics=service.metrics)
     return app
 
@@ -134,37 +139,45 @@ def _add_datasets(app: FastAPI, service: Service) -> None:
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
-    served, jobs, wait = service.served, service.jobs, service.settings.wait_seconds
+    served, jobs, wait, threads = service.served, service.jobs, service.settings.wait_seconds, service.threads
 
-    @app.post("/v1/datasets/{name}/queries:preview")
-    def preview(name: str, asked: PreviewQuestion, user: Caller) -> dict[str, Any]:
+    def write_preview(name: str, asked: PreviewQuestion, user: User) -> Response:
+        with served.using(name, user) as (curator, grant):
+            found = preview_question(curator, asked, user)
+            allowed = is_single_allowed(curator.dataset.budget, grant, found.cost)
+            return JSONResponse(write_preview_wire(found) | ({} if allowed else {"fits": False}))
+
+    @app.post("/v1/datasets/{name}/queries:preview", response_model=dict[str, Any])
+    async def preview(name: str, asked: PreviewQuestion, user: Caller) -> Response:
         """Cost and margins of a question. It reads no row and costs nothing."""
-        with served.using(name, user) as (curator, _):
-            return write_preview_wire(preview_question(curator, asked, user))
+        return await threads.run(user.name, lambda: write_preview(name, asked, user))
 
     @app.post("/v1/datasets/{name}/queries", response_model=None)
-    def ask(  # noqa: PLR0917 - FastAPI names what it passes
+    async def ask(  # noqa: PLR0917 - FastAPI names what it passes
         name: str, asked: Question, user: Caller, accept: Accept = "application/json", idempotency_key: Key = None,
         prefer: Prefer = "",
     ) -> dict[str, Any] | Response:  # fmt: skip
         """Answer a question. A retry with the same Idempotency-Key never pays twice. A long one becomes a job (202)."""
-        found = jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
+        found = await jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
         return _point_to(found) if isinstance(found, Job) else _write_answer(found, accept)
 
-    @app.post("/v1/datasets/{name}/workloads:preview")
-    def plan(name: str, asked: WorkloadQuestion, user: Caller) -> dict[str, Any]:
-        """What a workload costs, and how its loss is split. It reads no row and costs nothing."""
+    def write_plan(name: str, asked: WorkloadQuestion, user: User) -> Response:
         with served.using(name, user) as (curator, _):
             made = curator.plan(asked.write_wanted(), asked.confidence, epsilon=asked.epsilon, rho=asked.rho)
             cost = price_workload(made, curator.dataset.budget.loss)
-            return {"cost": cost.as_text(), "plan": str(made)}
+            return JSONResponse({"cost": cost.as_text(), "plan": str(made)})
+
+    @app.post("/v1/datasets/{name}/workloads:preview", response_model=dict[str, Any])
+    async def plan(name: str, asked: WorkloadQuestion, user: Caller) -> Response:
+        """What a workload costs, and how its loss is split. It reads no row and costs nothing."""
+        return await threads.run(user.name, lambda: write_plan(name, asked, user))
 
     @app.post("/v1/datasets/{name}/workloads", response_model=None)
-    def ask_workload(
+    async def ask_workload(
         name: str, asked: WorkloadQuestion, user: Caller, idempotency_key: Key = None, prefer: Prefer = ""
     ) -> dict[str, Any] | Response:
         """Answer several questions for one charge: all are paid, or none. Retries and jobs are as for one question."""
-        found = jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
+        found = await jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
         return _point_to(found) if isinstance(found, Job) else {"answers": found}
 
 

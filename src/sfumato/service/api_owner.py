@@ -6,11 +6,12 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from typing import IO, Annotated, Any
 
 from fastapi import FastAPI, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from sfumato.service.accounts import Accounts, Grant, require_owner
 from sfumato.service.api_questions import CSV, Amount
@@ -33,6 +34,7 @@ class GrantRequest(BaseModel):
     delta: str | float | int = "0"
     per_query: Amount = None
     per_query_delta: Amount = None
+    expires: Annotated[datetime | None, Field(description="When it ends; in UTC, if it names no time zone.")] = None
 
 
 def add_owner_routes(
@@ -109,7 +111,7 @@ def _add_grants(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> Non
         with served.using(name, user):
             grant = accounts.set_grant(
                 wanted.user, name, wanted.epsilon, delta=wanted.delta, per_query=wanted.per_query,
-                per_query_delta=wanted.per_query_delta, by=user.name,
+                per_query_delta=wanted.per_query_delta, expires=wanted.expires, by=user.name,
             )  # fmt: skip
         return {part: getattr(grant, part) for part in Grant.__slots__}
 

@@ -10,15 +10,16 @@ from sfumato.answering.ask import ask
 from sfumato.answering.workload import Workload, ask_workload, plan_workload
 from sfumato.answers.answer import Answer, Cost
 from sfumato.catalog.catalog_file import write_public_catalog
+from sfumato.catalog.dataset import Dataset
 from sfumato.curator import Curator
-from sfumato.errors import LedgerError, PermissionDenied
+from sfumato.errors import LedgerError
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import LOWERING_VERSION
 from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss
 from sfumato.remote.answer_wire import write_answer_wire
 from sfumato.service.accounts import Accounts, Grant, User
-from sfumato.service.api_questions import Question, WorkloadQuestion, preview_question
-from sfumato.service.grant_limits import check_single_limit
+from sfumato.service.api_questions import Question, WorkloadQuestion
+from sfumato.service.grant_limits import check_single_limit, refuse_single
 from sfumato.service.idempotent_requests import CLOSED, Attempt, IdempotentRequests, find_marked
 from sfumato.service.served_datasets import ServedDatasets
 
@@ -71,9 +72,25 @@ class Asking:
         return wires
 
 
+_DECLARED: dict[int, tuple[Dataset, str]] = {}  # catalogs as texts: it takes as long as to plan a question
+MOST_DECLARED = 64
+
+
+def _write_declared(dataset: Dataset) -> str:
+    """The catalog of a dataset. It is remembered with the very object, which does not change."""
+    found = _DECLARED.get(id(dataset))
+    if found is not None and found[0] is dataset:
+        return found[1]
+    if len(_DECLARED) >= MOST_DECLARED:
+        _DECLARED.clear()
+    text = write_public_catalog(dataset)
+    _DECLARED[id(dataset)] = (dataset, text)
+    return text
+
+
 def describe_state(curator: Curator) -> str:
     """What a plan follows from, besides the question: the declarations, the data versions, and how plans are run."""
-    declared = write_public_catalog(curator.dataset)
+    declared = _write_declared(curator.dataset)
     return sha256(f"{LOWERING_VERSION}\n{sorted(curator.versions.items())}\n{declared}".encode()).hexdigest()
 
 
@@ -84,20 +101,15 @@ def price_workload(workload: Workload, budget: PrivacyLoss) -> Cost:
 
 
 def _ask(curator: Curator, grant: Grant | None, asked: Asked, user: User, mark: str | None) -> list[Answer]:
-    if isinstance(asked, WorkloadQuestion):
-        with curator.at_desk() as desk:
-            workload = plan_workload(desk, asked.write_wanted(), asked.confidence, asked.epsilon, asked.rho)
-            if grant is not None and grant.per_query:  # all of it is one charge
-                check_single_limit(curator.dataset.budget, grant, price_workload(workload, curator.dataset.budget.loss))
-            return ask_workload(desk, workload, user.name, mark)
-    if grant is not None and grant.per_query:
-        if asked.margin is not None:
-            hint = "Choose an epsilon; the preview shows its margins."
-            raise PermissionDenied("per-query-limit", "With a limit for each question, ask with an epsilon.", hint)
-        check_single_limit(curator.dataset.budget, grant, preview_question(curator, asked, user).cost)
     with curator.at_desk() as desk:
+        if isinstance(asked, WorkloadQuestion):
+            workload = plan_workload(desk, asked.write_wanted(), asked.confidence, asked.epsilon, asked.rho)
+            budget = desk.dataset.budget
+            refuse_single(budget, grant, price_workload(workload, budget.loss))  # all of it is one charge
+            return ask_workload(desk, workload, user.name, mark)
         answer = ask(
             desk, asked.sql, asked.epsilon, rho=asked.rho, delta=asked.delta, margin=asked.margin,
             confidence=asked.confidence, analyst=user.name, request=mark,
+            check=check_single_limit(desk, grant, user.name),
         )  # fmt: skip
-    return [answer]
+        return [answer]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
 
 from sfumato.errors import PermissionDenied
 from sfumato.service.accounts import User
@@ -23,14 +24,17 @@ def find_session(request: Request) -> Session | None:
     """The session of the request's cookie."""
     secret = request.cookies.get(COOKIE)
     found: Session | None = None if secret is None else request.app.state.sessions.find(secret)
+    _note(request, found is not None)
     return found
 
 
-def find_caller(request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> User:
+async def find_caller(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+) -> User:
     """Whose token or session came with the request. A session that changes something must send its CSRF token."""
-    if credentials is not None:
+    if credentials is not None:  # most are remembered, so a thread would take longer than the look
         return _find_by_token(request, credentials.credentials)
-    session = find_session(request)
+    session = await run_in_threadpool(find_session, request)
     if session is None:
         raise NotSignedIn
     if request.method not in READING:
@@ -51,9 +55,15 @@ def find_any_caller(request: Request) -> User:
 
 def _find_by_token(request: Request, token: str) -> User:
     user: User | None = request.app.state.accounts.find_user(token)
+    _note(request, user is not None)
     if user is None:
         raise NotSignedIn
     return user
+
+
+def _note(request: Request, valid: bool) -> None:
+    """Note whether the request's token or session is valid. Then its requests are counted by themselves."""
+    request.state.signed_in = valid
 
 
 def check_csrf(session: Session, sent: str) -> None:

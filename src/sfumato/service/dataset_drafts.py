@@ -30,6 +30,7 @@ from sfumato.ledger.ledger import Ledger, Limit
 from sfumato.number_arguments import read_whole_number
 from sfumato.private_files import make_private_folder
 from sfumato.service.column_forms import read_column
+from sfumato.service.upload_limits import refuse_growing_parquet
 
 STATE, ENDINGS = "draft.json", (".csv", ".parquet")
 MOST_FILES = 500
@@ -102,8 +103,9 @@ _NO_ENGINE = object()
 class Drafts:
     """The drafts and the registered datasets of a service, each in its own folder."""
 
-    def __init__(self, folder: Path, sources: str) -> None:
+    def __init__(self, folder: Path, sources: str, most_upload_bytes: int) -> None:
         self.folder = folder
+        self._most_upload_bytes = most_upload_bytes
         self._sources = Path(sources).resolve() if sources else None
 
     def begin(self, dataset: str, table: str) -> Draft:
@@ -150,7 +152,7 @@ class Drafts:
         if place is None or not inside or not place.is_file() or place.suffix.lower() not in ENDINGS:
             hint = "Choose one of the listed files, or upload one. The operator names the folder with --sources."
             raise InvalidParameter("path", "must be a CSV or Parquet file in the folder of sources", "another", hint)
-        return self._read_names(draft, str(place))
+        return self._keep_source(draft, str(place), self._list_names(draft, str(place)))
 
     def use_upload(self, draft: Draft, file_name: str, content: IO[bytes]) -> Draft:
         """Take the data from an uploaded file. Only the ending of its name is used."""
@@ -159,15 +161,28 @@ class Drafts:
             raise InvalidParameter(
                 "file", "must be a CSV or Parquet file", "another", "Its name ends in .csv or .parquet."
             )
-        place = self.folder / draft.id / f"source{ending}"
-        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            shutil.copyfileobj(content, file)
-        return self._read_names(draft, place.name)
+        folder = self.folder / draft.id
+        new = folder / f"upload{ending}"  # an earlier upload stays until this one is read
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                shutil.copyfileobj(content, file)
+            if ending == ".parquet":
+                refuse_growing_parquet(new, self._most_upload_bytes)
+            found = self._list_names(draft, new.name)
+            for earlier in folder.glob("source.*"):
+                earlier.unlink()
+            new.replace(folder / f"source{ending}")
+        finally:
+            new.unlink(missing_ok=True)
+        return self._keep_source(draft, f"source{ending}", found)
 
-    def _read_names(self, draft: Draft, source: str) -> Draft:
+    def _list_names(self, draft: Draft, source: str) -> dict[str, str]:
         found = list_source_columns(draft.table, source, self.folder / draft.id)
         if not found:
             raise CatalogError("catalog", "The file has no columns.", "A CSV file has a header line.")
+        return found
+
+    def _keep_source(self, draft: Draft, source: str, found: dict[str, str]) -> Draft:
         return self.save(replace(draft, source=source, found=found, unit="", columns={}, report=""))
 
     def check_load(self, draft: Draft) -> Draft:

@@ -6,7 +6,7 @@ from typing import Any
 from sfumato.answers.answer import Cost
 from sfumato.errors import InvalidParameter, SfumatoError
 from sfumato.service.dataset_drafts import Draft
-from sfumato.service.page_views import bound_belief
+from sfumato.service.page_views import bound_belief, show_margin
 
 NUMBERS_OF_QUESTIONS = (10, 50, 200)
 MOST_GUESS = 1e12
@@ -33,7 +33,7 @@ def expect_errors(draft: Draft, people: str) -> dict[str, Any]:
 
 
 def _show_margin(margin: float | None) -> str:
-    return "enter your guess" if margin is None else f"± {margin:,.3g}"
+    return "enter your guess" if margin is None else show_margin(margin)
 
 
 def _afford(draft: Draft, sql: str, number: int) -> str:

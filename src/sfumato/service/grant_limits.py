@@ -1,27 +1,59 @@
 """The limits of a grant as losses: of all questions together, and of a single one."""
 
+from collections.abc import Callable
+from functools import lru_cache
+
+from sfumato.answering.desk import Desk
+from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
 from sfumato.catalog.budget import Budget
 from sfumato.errors import PermissionDenied
+from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss
+from sfumato.ledger.charging import list_shares
+from sfumato.ledger.loss_sums import price
+from sfumato.ledger.spending import spend_on
 from sfumato.service.accounts import Grant
 
 
-def check_single_limit(whole: Budget, grant: Grant | None, cost: Cost) -> None:
-    """Refuse a question above the grant's limit for one question: in epsilon, or rho, or mu, and in delta.
+def check_single_limit(desk: Desk, grant: Grant | None, analyst: str) -> Callable[[Certificate], None]:
+    """What refuses a question above the grant's limit for one question.
 
-    The limit is converted to the accounting of the dataset as the whole grant is.
+    A question above it may still be asked if a stored answer to it costs less.
     """
-    if grant is None or not grant.per_query:
-        return
-    limit = make_grant_budget(grant.per_query, grant.per_query_delta or grant.delta, whole).loss
+    whole = desk.dataset.budget
+
+    def check(certificate: Certificate) -> None:
+        charge = price(certificate.loss, list_shares(certificate), whole.loss)
+        cost = compute_cost(spend_on(certificate.loss, charge, None))
+        if not is_single_allowed(whole, grant, cost):  # a stored answer never costs more
+            refuse_single(whole, grant, compute_cost(desk.ledger.quote(analyst, certificate).taken))
+
+    return check
+
+
+def refuse_single(whole: Budget, grant: Grant | None, cost: Cost) -> None:
+    """Refuse a cost above the grant's limit for one question."""
+    if grant is not None and not is_single_allowed(whole, grant, cost):
+        most = Cost.from_loss(_read_single_limit(whole, grant))
+        message = f"A single question may cost at most {most}."
+        raise PermissionDenied("per-query-limit", message, f"Ask for {most} or less.")
+
+
+def is_single_allowed(whole: Budget, grant: Grant | None, cost: Cost) -> bool:
+    """Whether a question of this cost is within the grant's limit for one question.
+
+    It limits epsilon, or rho, or mu, and delta: the limit is converted to the accounting of the dataset.
+    """
+    return grant is None or not grant.per_query or _is_within(cost, _read_single_limit(whole, grant))
+
+
+def _read_single_limit(whole: Budget, grant: Grant) -> PrivacyLoss:
+    return make_grant_budget(grant.per_query, grant.per_query_delta or grant.delta, whole).loss
+
+
+def _is_within(cost: Cost, limit: PrivacyLoss) -> bool:
     most = Cost.from_loss(limit)
-    if not _is_within(cost, most, limit):
-        hint = f"Ask for {most} or less."
-        raise PermissionDenied("per-query-limit", f"A single question may cost at most {most}.", hint)
-
-
-def _is_within(cost: Cost, most: Cost, limit: PrivacyLoss) -> bool:
     match limit:
         case ZCDP():
             amount, largest = cost.rho, most.rho
@@ -32,6 +64,7 @@ def _is_within(cost: Cost, most: Cost, limit: PrivacyLoss) -> bool:
     return amount is not None and largest is not None and amount <= largest and cost.delta <= most.delta
 
 
+@lru_cache(maxsize=1024)
 def make_grant_budget(epsilon: str, delta: str, whole: Budget) -> Budget:
     """A limit of a grant. Accounting in rho or mu needs a delta: the dataset's own, if the grant has none."""
     if whole.accounting == "basic":

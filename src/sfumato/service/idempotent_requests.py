@@ -30,6 +30,13 @@ from sfumato.service.accounts import Accounts, write_line, write_now, write_time
 PAGE = 200  # entries of the ledger that are read at a time
 CLOSED = "charge-closed"
 KEPT = timedelta(days=30)  # how long a key is remembered
+# as texts: every question runs them, and to compile them takes longer than to run them
+_FIND = 'SELECT digest, failure, since, state, answer FROM service_requests WHERE "user" = ? AND "key" = ?'
+_ADD = (
+    'INSERT INTO service_requests ("user", "key", digest, failure, time, since, state, answer) '
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_ANSWER = 'UPDATE service_requests SET answer = ? WHERE "user" = ? AND "key" = ?'
 
 
 class StillRunning(SfumatoError):
@@ -71,14 +78,12 @@ class IdempotentRequests:
         """
         digest, mark = sha256(request.encode()).hexdigest(), sha256(f"{user}\n{key}".encode()).hexdigest()[:32]
         with self._hold(int(mark[:15], 16)):
-            new = {"user": user, "key": key, "digest": digest, "failure": "", "time": write_now(),
-                   "since": last_entry, "state": state, "answer": ""}  # fmt: skip
-            same = (REQUESTS.c.user == user, REQUESTS.c.key == key)
+            new = (user, key, digest, "", write_now(), last_entry, state, "")
 
             def begin(connection: sa.Connection) -> sa.Row[Any] | None:
-                found = connection.execute(sa.select(REQUESTS).where(*same)).first()
+                found = connection.exec_driver_sql(_FIND, (user, key)).first()
                 if found is None:
-                    connection.execute(REQUESTS.insert().values(new))
+                    connection.exec_driver_sql(_ADD, new)
                 return found
 
             found = self._accounts.write(begin)
@@ -98,8 +103,7 @@ class IdempotentRequests:
         def end(connection: sa.Connection) -> None:
             write_line(connection, user, "ask", dataset, detail)
             if attempt is not None:
-                same = (REQUESTS.c.user == attempt.user, REQUESTS.c.key == attempt.key)
-                connection.execute(REQUESTS.update().where(*same).values(answer=text))
+                connection.exec_driver_sql(_ANSWER, (text, attempt.user, attempt.key))
 
         self._accounts.write(end)
 

@@ -5,12 +5,12 @@ under the same key: a charge that has no answer is resumed. What a job shows whi
 Neither says anything about the data.
 """
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as StillWaiting
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,20 +70,20 @@ class Jobs:
         """End. Questions that run are finished first, since their charges are made."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def run(self, name: str, asked: Asked, user: User, key: str | None, seconds: float) -> Wire | Job:
+    async def run(self, name: str, asked: Asked, user: User, key: str | None, seconds: float) -> Wire | Job:
         """The answers, if they are there within so many seconds; otherwise the job that makes them.
 
-        A request without a key of its own is noted under the id of its job.
+        A request without a key of its own is noted under the id of its job. No thread waits for the answers, and a
+        caller who goes away does not stop them.
         """
         made, future = self._begin(_Running(name), asked, user, key)
-        if seconds <= 0:
-            return self._keep(made, future, asked, user, key)
-        try:
-            return future.result(seconds)
-        except StillWaiting:
-            if future.done():  # the work itself raised this error
-                raise
-            return self._keep(made, future, asked, user, key)
+        if seconds > 0:
+            awaited = asyncio.wrap_future(future)
+            awaited.add_done_callback(_take_error)
+            await asyncio.wait([awaited], timeout=seconds)
+            if future.done():
+                return future.result()
+        return await asyncio.to_thread(self._keep, made, future, asked, user, key)
 
     def _begin(self, made: "_Running", asked: Asked, user: User, key: str | None) -> tuple["_Running", "Future[Wire]"]:
         """Let a thread answer a question, unless too many of this user's questions are waiting for one."""
@@ -248,6 +248,12 @@ class _Running:
         with self._guard:
             self._cancelled = not self.begun
             return self._cancelled
+
+
+def _take_error(done: "asyncio.Future[Wire]") -> None:
+    """Look at an error, which asyncio would otherwise write to the log. Its text may hold a value from the data."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _show(row: Any, stage: str) -> Job:  # noqa: ANN401 - a row of the table

@@ -2,12 +2,11 @@
 
 import json
 import math
-import re
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sfumato.answering.entry_words import describe_amounts, describe_question, show_time, write_loss_as_json
+from sfumato.answering.entry_words import describe_question, show_time, write_loss_as_json
 from sfumato.answering.preview import Preview
 from sfumato.answering.table_words import describe_bounds, describe_unit, write_table_json
 from sfumato.answers.answer import Answer, Cost
@@ -19,6 +18,7 @@ from sfumato.number_arguments import read_positive_decimal
 from sfumato.query.tokens import KNOWN_FUNCTIONS
 from sfumato.service.accounts import Grant, User
 from sfumato.service.saved_answers import SavedAnswer
+from sfumato.shown_amounts import Rounding, write_amounts
 
 KEYWORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "ON", "USING", "AND", "OR",
@@ -26,7 +26,6 @@ KEYWORDS = (
     "WITH", "UNION ALL",
 )  # fmt: skip
 MOST_ENTRIES = 100
-_LONG = re.compile(r"(?:= )?(\d+\.\d{9,})")  # with the sign before it, which is no longer true
 ASSUME = "It depends on how many rows there are. Enter your guess to see it."
 
 
@@ -42,14 +41,15 @@ class Gauge:
 def make_gauge(curator: Curator, user: User, grant: Grant | None) -> Gauge:
     """How much of a dataset's budget is spent, and what the reader may still spend."""
     budget = curator.budget
+    remains = _show(budget.remaining, "down")
     limit, spent = _measure(budget.limit), _measure(budget.spent)
-    words = f"{_show(budget.spent)} of {_show(budget.limit)} is spent."
+    words = f"Spent by everybody so far: {_show(budget.spent)} of {_show(budget.limit)}."
     if grant is None:
-        return Gauge(100 * spent / limit if limit else 100, None, f"{words} {_show(budget.remaining)} is left.")
+        return Gauge(100 * spent / limit if limit else 100, None, f"{words} Left: {remains}.")
     left = Cost.from_loss(curator.ledger().totals(user.name).remaining)
-    can = min(_measure(left), _measure(budget.remaining))
-    own = f"You may still spend {_show(left)}" + ("." if _measure(left) <= _measure(budget.remaining) else
-          f", but only {_show(budget.remaining)} is left for everybody.")  # fmt: skip
+    may, can = _show(left, "down"), min(_measure(left), _measure(budget.remaining))
+    own = f"You may still spend {may}" + ("." if _measure(left) <= _measure(budget.remaining) else
+          f", but only {remains} is left for everybody.")  # fmt: skip
     return Gauge(100 * spent / limit if limit else 100, 100 * can / limit if limit else 0, f"{own} {words}")
 
 
@@ -59,13 +59,15 @@ def _measure(cost: Cost) -> float:
     return float(found)
 
 
-def _show(cost: Cost) -> str:
-    return shorten(describe_amounts(cost.as_text()) or "ε = 0")
+def _show(cost: Cost, rounding: Rounding = "up") -> str:
+    return write_amounts(cost.as_text(), rounding) or "ε = 0"
 
 
-def shorten(text: str) -> str:
-    """A text whose long decimals are rounded to four digits, and marked. The API and the ledger have all digits."""
-    return _LONG.sub(lambda found: f"≈ {float(found[1]):.4g}", text)
+def show_margin(margin: float) -> str:
+    """A margin with three digits that count: ± 0.0254, ± 59.9, ± 2,000."""
+    if not 999.5 <= margin < 1e15:
+        return f"± {margin:.3g}"
+    return f"± {round(margin, 2 - math.floor(math.log10(margin))):,.0f}"
 
 
 def count_more(answers: list[SavedAnswer], curator: Curator, user: User, grant: Grant | None) -> str:
@@ -165,7 +167,7 @@ def show_preview(found: Preview) -> dict[str, Any]:
         "fits": found.fits,
         "belief": "" if free else bound_belief(found.cost),
         "margins": [
-            {"column": name, "margin": "unknown" if margin is None else f"± {margin:,.3g}",
+            {"column": name, "margin": "unknown" if margin is None else show_margin(margin),
              "reason": ASSUME if "assume=" in found.reasons.get(name, "") else found.reasons.get(name, "")}
             for name, margin in found.margins.items()
         ],
@@ -188,9 +190,10 @@ def show_answer(saved: SavedAnswer, answer: Answer) -> dict[str, Any]:
     return {
         "rows": rows,
         "columns": answer.columns,
+        "keys": answer.keys,
         "drawn": drawn,
         "sentence": write_meaning(answer),
-        "price": shorten(answer.price()),
+        "price": answer.price(),
         "warnings": answer.warnings,
         "note": answer.interval_note,
         "explanation": answer.explain(),
@@ -238,8 +241,8 @@ def list_entries(curator: Curator, user: User, before: int | None = None) -> lis
     return [
         {
             "number": entry.number, "time": show_time(entry.time), "analyst": entry.analyst, "kind": entry.kind,
-            "loss": describe_amounts(write_loss_as_json(entry.loss)),
-            "spent": describe_amounts(write_loss_as_json(entry.spent)),
+            "loss": write_amounts(write_loss_as_json(entry.loss)),
+            "spent": write_amounts(write_loss_as_json(entry.spent)),
             "question": describe_question(json.loads(entry.question) if entry.question else None),
         }
         for entry in reversed(shown)

@@ -41,19 +41,19 @@ def decompress(body: bytes, most_bytes: int) -> bytes:
 
 
 class RateLimit:
-    """A token bucket for each address. Addresses are kept in memory only, and are forgotten after some seconds."""
+    """A token bucket for each caller: an address, or the hash of a valid token. In memory, for some seconds."""
 
     def __init__(self, per_second: float) -> None:
         self._rate = per_second
-        self._known: dict[str, tuple[float, float]] = {}
+        self._known: dict[str | int, tuple[float, float]] = {}
 
-    def allows(self, address: str) -> bool:
+    def allows(self, caller: str | int) -> bool:
         if not self._rate:
             return True
         now, most = time.monotonic(), self._rate * BURST_SECONDS
         if len(self._known) >= MOST_ADDRESSES:
             self._known = {key: value for key, value in self._known.items() if now - value[1] < BURST_SECONDS}
-        tokens, before = self._known.get(address, (most, now))
+        tokens, before = self._known.get(caller, (most, now))
         tokens = min(tokens + (now - before) * self._rate, most)
-        self._known[address] = (max(tokens - 1, 0.0), now)
+        self._known[caller] = (max(tokens - 1, 0.0), now)
         return tokens >= 1

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.metrics import Metrics
 from sfumato.service.problem_documents import TYPE, write_problem
-from sfumato.service.request_limits import RateLimit
+from sfumato.service.request_limits import MOST_ADDRESSES, RateLimit
 from sfumato.service.service_settings import ServiceSettings
 
 MOST_BYTES = 1 << 20  # of a request that is no upload
@@ -53,13 +53,14 @@ class ServiceShell:
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
         self._rate = RateLimit(settings.requests_per_second)
+        self._valid: set[int] = set()  # hashes of the tokens and sessions that were found valid
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began, path = time.monotonic(), scope["path"]
-        status = 500
+        status, headers = 500, dict(scope["headers"])
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -71,18 +72,36 @@ class ServiceShell:
             await send(message)
 
         try:
-            body = await self._admit(scope, receive)
+            body = await self._admit(scope, headers, receive)
             await self._app(scope, receive if body is None else _replay(body, receive), sending)
         except Refused as refused:
             await _answer(refused, sending)
         finally:
+            self._remember_caller(scope, headers)
             self._metrics.count(path, scope["method"], status, time.monotonic() - began)
 
-    async def _admit(self, scope: Scope, receive: Receive) -> bytes | None:
+    def _name_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | int:
+        """Whose requests are counted together: of a valid token or session, or of an address.
+
+        Nobody has more requests for making up tokens: those count for the address until one is found valid.
+        """
+        known = _hash_credentials(headers)
+        return known if known in self._valid else str((scope.get("client") or ("", 0))[0])
+
+    def _remember_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """Remember whether the token or the session was valid: `callers` notes it with the request."""
+        valid = scope.get("state", {}).get("signed_in")
+        if valid is None:  # nobody looked
+            return
+        if len(self._valid) >= MOST_ADDRESSES:
+            self._valid.clear()
+        (self._valid.add if valid else self._valid.discard)(_hash_credentials(headers))
+
+    async def _admit(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
         """The body of a request within the limits; None if the application reads it itself."""
-        path, headers = scope["path"], dict(scope["headers"])
+        path = scope["path"]
         free = path.startswith(("/static/", REPORTS))
-        if not free and not self._rate.allows(_name_caller(scope, headers)):
+        if not free and not self._rate.allows(self._name_caller(scope, headers)):
             raise Refused(429, "too-many-requests", "There are too many requests.", "Send it again in a second.")
         if scope["method"] not in ("POST", "PUT", "PATCH", "DELETE") or path.startswith(REPORTS):
             return None
@@ -96,7 +115,8 @@ class ServiceShell:
         if most != MOST_BYTES:
             return None
         try:
-            body = await asyncio.wait_for(_read(receive, int(declared)), READ_SECONDS)
+            async with asyncio.timeout(READ_SECONDS):
+                body = await _read(receive, int(declared))
         except TimeoutError:
             raise Refused(408, "too-slow", "The request did not arrive in time.", "Send it again.") from None
         if measure_depth(body) > MOST_DEPTH:
@@ -122,10 +142,10 @@ def measure_depth(body: bytes) -> int:
     return deepest
 
 
-def _name_caller(scope: Scope, headers: Mapping[bytes, bytes]) -> str:
-    """Whose requests are counted together: a token, a session, or an address."""
+def _hash_credentials(headers: Mapping[bytes, bytes]) -> int:
+    """A number for the token or the session of a request; 0 if it has none. Python chooses the hash for a process."""
     known = headers.get(b"authorization") or headers.get(b"cookie")
-    return str(hash(known)) if known else (scope.get("client") or ("", 0))[0]
+    return hash(known) if known else 0
 
 
 async def _read(receive: Receive, length: int) -> bytes:

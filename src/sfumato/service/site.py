@@ -3,7 +3,7 @@
 They are rendered here, so that they work without scripts. A script adds the live preview and the editor's colours.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +14,10 @@ from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.catalog.catalog_file import write_public_catalog
+from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, PermissionDenied, SfumatoError
 from sfumato.query.tokens import MOST_LETTERS
-from sfumato.service.accounts import Accounts, User, require_owner
+from sfumato.service.accounts import Accounts, Grant, User, require_owner
 from sfumato.service.api_questions import (
     PreviewQuestion,
     Question,
@@ -26,6 +27,7 @@ from sfumato.service.api_questions import (
 )
 from sfumato.service.asking import Asking
 from sfumato.service.callers import COOKIE
+from sfumato.service.grant_limits import refuse_single
 from sfumato.service.page_requests import Form, point_to, read_form, read_own_form, require_session, show_page
 from sfumato.service.page_views import (
     MOST_ENTRIES,
@@ -209,11 +211,18 @@ def _answer_form(  # noqa: PLR0917 - one caller
     return RedirectResponse(f"/answers/{save_answer(accounts, session.user, name, kept, wire)}", 303)
 
 
+def _preview(curator: Curator, grant: Grant | None, user: User, form: Form) -> dict[str, Any]:
+    """A preview for its page. It refuses a question above the reader's limit for one question, as asking it does."""
+    found = preview_question(curator, _read_preview(form), user)
+    refuse_single(curator.dataset.budget, grant, found.cost)
+    return show_preview(found)
+
+
 def _preview_form(served: ServedDatasets, session: Session, name: str, form: Form) -> HTMLResponse:
     """The part of the page beside the editor, for the script that shows it while the reader types."""
-    with served.using(name, session.user) as (curator, _):
+    with served.using(name, session.user) as (curator, grant):
         try:
-            found, error = show_preview(preview_question(curator, _read_preview(form), session.user)), None
+            found, error = _preview(curator, grant, session.user, form), None
         except SfumatoError as refused:
             found, error = None, refused
     return show_page("preview", session, preview=found, error=error)
@@ -225,7 +234,7 @@ def _show_editor(
     with served.using(name, session.user) as (curator, grant):
         found = None
         try:
-            found = show_preview(preview_question(curator, _read_preview(form), session.user))
+            found = _preview(curator, grant, session.user, form)
         except SfumatoError as refused:
             error = error or refused
         return show_page(
@@ -280,7 +289,8 @@ def draw_svg(chart: Any, *, dark: bool) -> str:  # noqa: ANN401 - altair's
     ink, line = ("#e8ebee", "#38414a") if dark else ("#1d2733", "#d5d9dd")
     text = {"labelColor": ink, "titleColor": ink, "gridColor": line, "domainColor": line, "tickColor": line}
     drawn["config"] = {"background": None, "axis": text, "title": {"color": ink, "subtitleColor": ink},
-                       "view": {"stroke": line}, "rule": {"color": ink}}  # fmt: skip
+                       "view": {"stroke": line}, "rule": {"color": ink},
+                       "legend": {"labelColor": ink, "titleColor": ink}}  # fmt: skip
     for layer in drawn.get("layer", []):
         if layer["mark"]["type"] == "rule":
             layer["mark"]["color"] = ink
@@ -309,7 +319,7 @@ def _change_grant(accounts: Accounts, owner: User, name: str, form: Form) -> str
         accounts.remove_grant(form.get("user", ""), name, by=owner.name)
         return f"{form.get('user', '')} may no longer ask {name}."
     try:
-        ends = datetime.fromisoformat(form["until"]).replace(tzinfo=UTC) if form.get("until") else None
+        ends = datetime.fromisoformat(form["until"]) if form.get("until") else None
     except ValueError:
         raise InvalidParameter("until", "must be a date such as 2027-06-30", "something else") from None
     grant = accounts.set_grant(

@@ -10,12 +10,12 @@ from sfumato.errors import InvalidParameter, QueryError, SfumatoError
 from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.collector import Collector
 from sfumato.local.collect.published_results import publish_results
-from sfumato.local.collect.results import format_epsilon
 from sfumato.local.randomisers.category_choice import choose
 from sfumato.local.randomisers.mean_choice import choose_mean
 from sfumato.local.randomisers.questions import compare_questions
 from sfumato.local.survey.domains import YesNo
 from sfumato.local.survey.manifest import Manifest
+from sfumato.local.survey.survey_words import format_epsilon
 from sfumato.number_arguments import read_whole_number
 from sfumato.service.accounts import Accounts, require_owner
 from sfumato.service.callers import Caller
@@ -162,7 +162,7 @@ def describe_survey(collector: Collector) -> dict[str, Any]:
     facts = [
         ("What one answer costs", f"ε = {format_epsilon(manifest.price)}"),
         ("Runs", f"{manifest.created:%Y-%m-%d} to {manifest.expires:%Y-%m-%d}"),
-        ("Results from", f"{manifest.minimum_batch:,} reports on"),
+        ("Results from", f"{manifest.minimum_batch:,} report{'' if manifest.minimum_batch == 1 else 's'} on"),
         ("Hash of the document", manifest.digest),
         ("Signed with the key", manifest.public_key),
     ]

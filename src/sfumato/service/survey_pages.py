@@ -14,10 +14,11 @@ from sfumato.errors import QueryError
 from sfumato.kernel.exact import write_plain
 from sfumato.local.collect.collector import Collector, name_parts
 from sfumato.local.collect.published_results import publish_results
-from sfumato.local.collect.results import Line, Results, format_epsilon
+from sfumato.local.collect.results import Line, Results
 from sfumato.local.survey.domains import YesNo
 from sfumato.local.survey.key_ring import read_ring
 from sfumato.local.survey.manifest import Manifest
+from sfumato.local.survey.survey_words import format_epsilon
 from sfumato.service.survey_settings import SurveySettings
 
 PAGES = Path(__file__).with_name("pages")

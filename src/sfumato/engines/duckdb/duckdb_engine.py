@@ -1,21 +1,23 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
-from sfumato.engines.measured_cells import HeldKeys, collect_aggregates, collect_texts, names_texts
+from sfumato.engines.measured_cells import HeldKeys
+from sfumato.engines.measured_plan import check_binding, measure_plan
 from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
-from sfumato.errors import EngineFailed, KernelFault
 from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin, has_small_tables
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
@@ -56,7 +58,7 @@ class DuckDBEngine:
             report = combine_reports(
                 (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
             )
-            threads = ONE_THREAD if has_small_tables(connection) else {}
+            threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
                 connection.execute(f"SET {setting} = {value}")
             engine = cls(connection, {name: table for name, (table, _) in tables.items()})
@@ -106,26 +108,11 @@ class DuckDBEngine:
 
         A plan that does not agree with the pinned tables is refused too.
         """
-        bound = False
-        self._queries.check(plan)
-        with suppress(Exception):
-            for query in self._queries.find(plan):
-                self._empty.bind(query)
-            bound = True
-        if not bound:
-            raise KernelFault("The engine cannot run this plan.")
+        check_binding(self._queries, plan, self._empty.bind)
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Every failure has one constant text: what failed may depend on the data."""
-        measured = None
-        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            cursor = self._busy[threading.get_ident()] = self._take_cursor()
-            measured = self._measure(plan, cursor)
-            self._cursors.append(cursor)  # one that failed is not used again
-        self._busy.pop(threading.get_ident(), None)
-        if measured is None:
-            raise EngineFailed
-        return measured
+        return measure_plan(self._queries, plan, self._open_reader)
 
     def interrupt(self, thread: int) -> None:
         """Stop what a thread measures. It fails as any other failure does, and its charge can be resumed."""
@@ -133,26 +120,20 @@ class DuckDBEngine:
         if cursor is not None:
             cursor.interrupt()
 
-    def _take_cursor(self) -> duckdb.DuckDBPyConnection:
-        """A connection to the snapshot that no other thread uses."""
+    @contextmanager
+    def _open_reader(self) -> Iterator["_CursorReader"]:
+        """A connection to the snapshot that no other thread uses. One that failed is not used again."""
+        thread = threading.get_ident()
         try:
-            return self._cursors.pop()
+            cursor = self._cursors.pop()
         except IndexError:
-            return self._connection.cursor()
-
-    def _measure(self, plan: BoundedPlan, cursor: duckdb.DuckDBPyConnection) -> ExactAggregates:
-        queries = self._queries.find(plan)
-
-        def run(query: str | None) -> list[Any] | None:
-            return None if query is None else cursor.execute(query).fetchall()
-
-        if names_texts(plan) and queries.people is not None:
-            texts, units = cursor.execute(queries.people).fetchnumpy().values()
-            return collect_texts(plan, texts.tolist(), units)
-        people = _read_holders(cursor, queries.people) if plan.holds_pairs else run(queries.people)
-        added = run(queries.added)
-        apart = {name: cursor.execute(query).fetchall() for name, query in queries.apart.items()}
-        return collect_aggregates(plan, people, added, apart)
+            cursor = self._connection.cursor()
+        self._busy[thread] = cursor
+        try:
+            yield _CursorReader(cursor)
+        finally:
+            del self._busy[thread]
+        self._cursors.append(cursor)
 
     def close(self) -> None:
         """Close the snapshot."""
@@ -162,12 +143,23 @@ class DuckDBEngine:
         self._connection.close()
 
 
-def _read_holders(cursor: duckdb.DuckDBPyConnection, query: str | None) -> HeldKeys:
-    """The keys and who holds them, by columns: there can be millions of pairs."""
-    if query is None:
-        raise KernelFault("Who holds which key is a query of its own.")
-    *keys, units = cursor.sql(query).to_arrow_table().columns
-    lists = units.combine_chunks()
-    people = lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    counts = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    return HeldKeys(list(zip(*(key.to_pylist() for key in keys), strict=True)), counts, people)
+@dataclass(frozen=True, slots=True)
+class _CursorReader:
+    """Reads results through one connection."""
+
+    cursor: duckdb.DuckDBPyConnection
+
+    def read_rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.cursor.execute(query).fetchall()
+
+    def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+        texts, units = self.cursor.execute(query).fetchnumpy().values()
+        return texts.tolist(), units
+
+    def read_holders(self, query: str) -> HeldKeys:
+        """The keys and who holds them, by columns: there can be millions of pairs."""
+        *keys, units = self.cursor.sql(query).to_arrow_table().columns
+        lists = units.combine_chunks()
+        people = lists.flatten().dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        counts = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+        return HeldKeys(list(zip(*(key.to_pylist() for key in keys), strict=True)), counts, people)

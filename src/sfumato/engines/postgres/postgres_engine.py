@@ -2,18 +2,21 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psycopg
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.measured_plan import measure_plan
 from sfumato.engines.plan_queries import PlanQueries, Queries
-from sfumato.engines.postgres.postgres_sessions import Connection, Sessions
+from sfumato.engines.postgres.postgres_sessions import Cursor, Sessions
 from sfumato.engines.sql.postgres_dialect import make_dialect
-from sfumato.errors import EngineFailed, KernelFault
+from sfumato.errors import KernelFault
 from sfumato.ingest.hidden_names import HIDDEN, UNIT
 from sfumato.ingest.load_report import LoadReport
 from sfumato.ingest.postgres_server import build_server_error
@@ -80,34 +83,19 @@ class PostgresEngine:
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Every failure has one constant text: what failed may depend on the data."""
-        measured = None
-        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            connection = self._sessions.take()
-            try:
-                measured = self._measure(plan, connection)
-            finally:
-                if connection.broken:
-                    self._sessions.discard(connection)
-                else:
-                    self._sessions.give_back(connection)
-        if measured is None:
-            raise EngineFailed
-        return measured
+        return measure_plan(self._queries, plan, self._open_reader)
 
-    def _measure(self, plan: BoundedPlan, connection: Connection) -> ExactAggregates:
-        queries = self._queries.find(plan)
-        with self._sessions.read(connection) as cursor:
-
-            def run(query: str) -> list[tuple[object, ...]]:
-                return cursor.execute(query).fetchall()
-
-            if names_texts(plan) and queries.people is not None:
-                rows = run(queries.people)
-                return collect_texts(plan, [str(row[0]) for row in rows], np.array([row[1] for row in rows], np.int64))
-            added = None if queries.added is None else run(queries.added)
-            people = None if queries.people is None else run(queries.people)
-            apart = {name: run(query) for name, query in queries.apart.items()}
-            return collect_aggregates(plan, people, added, apart)
+    @contextmanager
+    def _open_reader(self) -> Iterator["_CursorReader"]:
+        connection = self._sessions.take()
+        try:
+            with self._sessions.read(connection) as cursor:
+                yield _CursorReader(cursor)
+        finally:
+            if connection.broken:
+                self._sessions.discard(connection)
+            else:
+                self._sessions.give_back(connection)
 
     def content_digest(self, table: str, key: bytes) -> str:
         """A keyed digest of a pinned table, as duckdb/content_version.py has it: the order of rows does not matter."""
@@ -134,6 +122,23 @@ class PostgresEngine:
     def close(self) -> None:
         """Close the sessions. The tables stay in the database."""
         self._sessions.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _CursorReader:
+    """Reads results in one transaction."""
+
+    cursor: Cursor
+
+    def read_rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.cursor.execute(query).fetchall()
+
+    def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+        rows = self.read_rows(query)
+        return [str(row[0]) for row in rows], np.array([row[1] for row in rows], np.int64)
+
+    def read_holders(self, query: str) -> list[tuple[Any, ...]]:
+        return self.read_rows(query)
 
 
 def _double(name: str) -> str:

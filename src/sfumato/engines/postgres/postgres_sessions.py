@@ -13,6 +13,7 @@ from sfumato.engines.sql.postgres_functions import list_functions
 from sfumato.ingest.postgres_server import build_server_error, connect
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 READ_ONLY = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 FAST = ("SET jit = off",)  # it compiles for longer than most questions run
 
@@ -65,7 +66,7 @@ class Sessions:
             self._turn.release()
 
     @contextmanager
-    def read(self, connection: Connection) -> Iterator[psycopg.Cursor[tuple[Any, ...]]]:
+    def read(self, connection: Connection) -> Iterator[Cursor]:
         """A read-only transaction that sees one state of the database, with a limit on the time of a statement."""
         with connection.cursor() as cursor:
             cursor.execute(READ_ONLY)

@@ -211,12 +211,17 @@ def key_text(value: Scalar) -> str:
     return str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
 
 
-def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
-    """An aggregate over one unit's rows, as a double."""
+def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:  # noqa: PLR0911 - one return a function
+    """An aggregate over one unit's rows, as a double, or as the day or moment that it is."""
     if column.function == "count":
         there = [row for row in rows if column.value is None or evaluate(column.value, row) is not None]
         return float(min(len(there), column.upper))
     values = [evaluate(column.value, row) for row in rows]  # type: ignore[arg-type]
+    known = [value for value in values if value is not None]
+    if column.function == "distinct":
+        return float(min(len({_match(value) for value in known}), column.upper))
+    if column.function in ("earliest", "latest"):
+        return _find_end(column.function, known)
     steps = [_nearest(float(value), column.exponent) for value in values if value is not None]  # type: ignore[arg-type]
     if not steps:
         return None
@@ -227,6 +232,12 @@ def _of_unit(column: UnitColumn, rows: Sequence[Row]) -> Scalar:
     if column.function == "sum":
         return max(column.lower, min(column.upper, sum(wide))) * 2.0**column.exponent
     return float(max(-MOST_ADDED, min(MOST_ADDED, sum(wide)))) / len(wide) * 2.0**column.exponent
+
+
+def _find_end(function: str, known: Sequence[Scalar]) -> Scalar:
+    """The earliest or the latest of days or moments; NULL of none."""
+    ordered = sorted(known)  # type: ignore[type-var]
+    return None if not ordered else ordered[0 if function == "earliest" else -1]
 
 
 def quantise(value: Scalar, grid: Grid) -> int:

@@ -1,27 +1,28 @@
 """The distributed engine: it runs plans as Spark SQL over prepared tables, and fetches nothing but the aggregates."""
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.measured_cells import collect_aggregates, collect_texts, names_texts
+from sfumato.engines.measured_plan import check_binding, measure_plan
 from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.spark.bound_queries import BoundQueries
 from sfumato.engines.spark.own_session import Session, check_session, open_own_session
 from sfumato.engines.spark.preparing import PreparedTable, Workplace, prepare_table
 from sfumato.engines.spark.row_digests import compute_content_digest
-from sfumato.engines.spark.rows_of_units import Frame
 from sfumato.engines.spark.spark_columns import list_pinned, quote_name
 from sfumato.engines.spark.stored_tables import make_random_name
 from sfumato.engines.sql.dialect import Dialect
 from sfumato.engines.sql.spark_dialect import REPLACEMENTS
-from sfumato.errors import EngineFailed, KernelFault
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.snapshot import order_tables
 from sfumato.kernel.entropy import SYSTEM
@@ -95,36 +96,11 @@ class SparkEngine:
 
         A plan that does not agree with the prepared tables is refused too.
         """
-        bound = False
-        self._queries.check(plan)
-        with suppress(Exception):
-            for query in self._queries.find(plan):
-                self._bound.bind(query)
-            bound = True
-        if not bound:
-            raise KernelFault("The engine cannot run this plan.")
+        check_binding(self._queries, plan, self._bound.bind)
 
     def aggregate(self, plan: BoundedPlan) -> ExactAggregates:
         """Measure. Every failure has one constant text: what failed may depend on the data."""
-        measured = None
-        with suppress(Exception):  # and nothing of it is kept: a cause or context could quote a record
-            measured = self._measure(plan)
-        if measured is None:
-            raise EngineFailed
-        return measured
-
-    def _measure(self, plan: BoundedPlan) -> ExactAggregates:
-        queries = self._queries.find(plan)
-
-        def run(query: str | None) -> list[tuple[Any, ...]] | None:
-            return None if query is None else _read_rows(self._own.sql(query))
-
-        if names_texts(plan) and queries.people is not None:
-            texts, units = self._own.sql(queries.people).toArrow().columns
-            return collect_texts(plan, texts.to_pylist(), units.to_numpy())
-        added, people = run(queries.added), run(queries.people)
-        apart = {name: _read_rows(self._own.sql(query)) for name, query in queries.apart.items()}
-        return collect_aggregates(plan, people, added, apart)
+        return measure_plan(self._queries, plan, lambda: nullcontext(_FrameReader(self._own)))
 
     def close(self) -> None:
         """Free what is cached. Files below a path stay."""
@@ -146,10 +122,26 @@ def _name_views(views: Mapping[str, str]) -> Dialect:
     return Dialect(Spark(), {**REPLACEMENTS, exp.Table: rename})
 
 
-def _read_rows(frame: Frame) -> list[tuple[Any, ...]]:
-    """The rows of a result. Sums are decimals without digits after the point: they become integers."""
-    columns = [_read_column(column.to_pylist()) for column in frame.toArrow().columns]
-    return list(zip(*columns, strict=True))
+@dataclass(frozen=True, slots=True)
+class _FrameReader:
+    """Reads results through a session."""
+
+    own: Session
+
+    def read_rows(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a result. Sums are decimals without digits after the point: they become integers."""
+        columns = [_read_column(column.to_pylist()) for column in self._run(query)]
+        return list(zip(*columns, strict=True))
+
+    def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
+        texts, units = self._run(query)
+        return texts.to_pylist(), units.to_numpy()
+
+    def read_holders(self, query: str) -> list[tuple[Any, ...]]:
+        return self.read_rows(query)
+
+    def _run(self, query: str) -> list[Any]:
+        return list(self.own.sql(query).toArrow().columns)
 
 
 def _read_column(values: Iterable[Any]) -> list[Any]:

@@ -190,13 +190,19 @@ def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
 
 
 def _aggregate_unit(column: UnitColumn) -> exp.Expression:
-    """An aggregate over one unit's rows, as a double. It is NULL if the unit has no value, except for a count."""
+    """An aggregate over one unit's rows, as a double, or as the day or moment that it is.
+
+    It is NULL if the unit has no value, except for a count.
+    """
     value, function = column.value, column.function
-    if function == "count":
-        counted = exp.Star() if value is None or isinstance(value, Literal) else lower_expression(value)
+    if function in ("count", "distinct"):
+        counted: exp.Expression = exp.Star() if value is None or isinstance(value, Literal) else lower_match(value)
+        counted = exp.Distinct(expressions=[counted]) if function == "distinct" else counted
         return exp.cast(_call("LEAST", exp.Count(this=counted), lower_integer(column.upper)), DOUBLE)
     if value is None:
         raise KernelFault("An aggregate over a unit's rows needs a value.")
+    if function in ("earliest", "latest"):
+        return (exp.Min if function == "earliest" else exp.Max)(this=lower_expression(value))
     scaled = exp.Paren(this=exp.Mul(this=lower_expression(value), expression=lower_double(2.0**-column.exponent)))
     steps, step = round_half_up(scaled), lower_double(2.0**column.exponent)
     if function in ("min", "max"):

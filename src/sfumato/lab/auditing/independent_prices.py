@@ -10,6 +10,7 @@ from typing import assert_never
 
 from sfumato.catalog.budget import Budget
 from sfumato.kernel.certify import Certificate, Certified
+from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.mechanisms import GaussianNoise, LaplaceNoise
 from sfumato.lab.auditing.noise_sizes import compute_upper_tail
@@ -49,6 +50,8 @@ def check_prices(certificate: Certificate, asked: AskedPrice, spent: PrivacyLoss
         chance = Fraction(1)
         if isinstance(noise, LaplaceNoise):
             chance = Fraction(compute_upper_tail(noise.scale, measured.threshold - 1))
+        elif measured.key_rounds is not None:
+            chance = allowed * _compute_rounds_share(measured, measured.key_rounds)
         elif isinstance(noise, GaussianNoise):  # a person who alone holds some of their keys
             chance = allowed * _compute_weighted_share(measured, noise, asked.max_groups_per_unit)
         if chance > allowed * (1 + _ROUNDING):
@@ -78,6 +81,29 @@ def _compute_weighted_share(measured: Certified, noise: GaussianNoise, groups: i
         for share in range(_SHARES + (moved > 1))
     )
     return Fraction(max(worst, lonely) / float(loss.delta))
+
+
+def _compute_rounds_share(measured: Certified, rule: KeyRounds) -> Fraction:
+    """How much of delta keys in two rounds take (docs/claims/K-87.md), by floats.
+
+    A key that one person alone holds is found early if weight + Z1 reaches the first threshold, and late if
+    2 (whole + Z2) + weight + Z1 reaches the second. All other keys are two Gaussian releases, one after the other.
+    """
+    loss, whole = measured.loss, 2**16
+    if not isinstance(loss, ApproxDP) or not loss.delta:
+        return Fraction(2)
+    first, second = (float(noise.variance) for noise in rule.rounds)
+    early, late = rule.early_threshold - 0.5, (measured.threshold or 0) - 1.5 - 2 * whole
+    lonely = sum(
+        max(
+            held * math.erfc((threshold - math.isqrt(2**32 // held)) / math.sqrt(2 * variance)) / 2
+            for held in range(1, min(rule.max_groups_per_unit, _MOST_HELD) + 1)
+        )
+        for threshold, variance in ((early, first), (late, 4 * second + first))
+    )
+    moved = float(measured.sensitivity.l2_squared) * (1 / first + 1 / second)
+    delta = lonely + compute_gaussian_delta(math.sqrt(moved), float(loss.epsilon) - 2 * lonely)
+    return Fraction(delta / float(loss.delta) * (1 - _FLOATS))
 
 
 def convert_to_rho(epsilon: Decimal) -> Fraction:

@@ -94,7 +94,7 @@ def _read_table(table: Table, records: Sequence[Mapping[str, object]], made: Map
         links = {row[column if column in row else UNIT]: row[UNIT] for row in made[parent]}
         found = [links.get(read_id(record[column])) for record in records]
         owners = [None if owner is None else str(owner) for owner in found]
-    held = Counter(owners)
+    held = {owner: count if count > table.max_rows_per_unit else 1 for owner, count in Counter(owners).items()}
     owned = [(row, owner) for row, owner in zip(rows, owners, strict=True) if owner is not None]
     return [{**row, UNIT: str(owner), ROWS_OF_UNIT: held[owner]} for row, owner in owned]
 

@@ -36,8 +36,8 @@ def drop_repeated_keys(table: Table, rows: Sequence[Row]) -> list[Row]:
                 best[held] = row
         left = [*without, *best.values()]
     if table.unique:
-        counted = Counter(row[UNIT] for row in left)
-        left = [{**row, ROWS_OF_UNIT: counted[row[UNIT]]} for row in left]
+        counted, most = Counter(row[UNIT] for row in left), table.max_rows_per_unit
+        left = [{**row, ROWS_OF_UNIT: counted[row[UNIT]] if counted[row[UNIT]] > most else 1} for row in left]
     return left
 
 

@@ -4,6 +4,7 @@ The footer of a file states sizes, but whoever wrote the file chose them. The de
 page states. So this module reads the headers of all pages itself, where the decoder will read them.
 """
 
+from collections.abc import Collection
 from typing import Any, BinaryIO
 
 MOST_HEADER_BYTES = 1 << 16
@@ -19,8 +20,13 @@ class UnboundedPages(Exception):
     """The pages grow too much, or cannot be read."""
 
 
-def bound_row_group(file: BinaryIO, group: Any, most_bytes: int) -> None:  # noqa: ANN401 - pyarrow has no types
-    """Check that the pages of a row group have at most so many bytes when they are decoded."""
+def bound_row_group(
+    file: BinaryIO,
+    group: Any,  # noqa: ANN401 - pyarrow has no types
+    most_bytes: int,
+    encodings: Collection[int] = ENCODINGS,
+) -> int:
+    """Check that the pages of a row group have at most so many bytes when they are decoded. Returns how many."""
     total = 0
     for number in range(group.num_columns):
         chunk = group.column(number)
@@ -36,12 +42,13 @@ def bound_row_group(file: BinaryIO, group: Any, most_bytes: int) -> None:  # noq
                 raise UnboundedPages
             for outer, inner in _ENCODING_PLACES:
                 about = header.get(outer)
-                if isinstance(about, dict) and about.get(inner) not in ENCODINGS:
+                if isinstance(about, dict) and about.get(inner) not in encodings:
                     raise UnboundedPages
             total += decoded + length
             if total > most_bytes:
                 raise UnboundedPages
             place += length + stored
+    return total
 
 
 def read_page_header(data: bytes) -> tuple[dict[int, object], int]:

@@ -1,16 +1,17 @@
-# ruff: noqa: PLC0415 - plots are imported when they are drawn
+# ruff: noqa: PLC0415 - a chart is imported when it is drawn
 """The results of a survey: estimates with confidence intervals, the effect of fake reports, and the privacy loss."""
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sfumato.drawing.cards import make_card, make_note
 from sfumato.drawing.pages import make_table
+from sfumato.drawing.plot import Plot
 from sfumato.drawing.text_tables import write_text_table
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.exact import write_plain
@@ -23,10 +24,8 @@ from sfumato.local.randomisers.share_estimates import FloatArray
 from sfumato.local.randomisers.tally import Tally
 from sfumato.local.survey.domains import Categories, Table, YesNo
 from sfumato.local.survey.manifest import Manifest
+from sfumato.local.survey.survey_words import format_epsilon
 from sfumato.number_arguments import Number, read_probability
-
-if TYPE_CHECKING:
-    import altair
 
 ONE_PERIOD = "This bound protects the report of one period. Over several periods, the longitudinal epsilon applies."
 
@@ -115,37 +114,23 @@ class Results:
         return [[line.label, write(line.consistent), f"[{write(line.low)}, {write(line.high)}]"] for line in self.lines]
 
     def _describe(self) -> str:
-        loss = f"ε = {write_plain(self.local_epsilon)} per report"
-        return f"{self.people:,} people in period {self.period}; {loss}. Intervals do not cover who did not answer."
+        loss = f"ε = {format_epsilon(self.local_epsilon)} per report"
+        return (
+            f"{self.people:,} people in period {self.period}; {loss}. Intervals do not cover people who did not answer."
+        )
 
-    def plot(self) -> "altair.LayerChart | altair.FacetChart":
+    def plot(self) -> Plot:
         """Draw the unbiased estimates with their intervals, and dots for the consistent estimates."""
-        import altair
+        from sfumato.local.collect.estimate_chart import Estimate, draw_estimates
 
-        values = [
-            {"label": line.label, "unbiased": line.unbiased, "low": line.low, "high": line.high, "dot": line.consistent}
-            for line in self.lines
-        ]
-        title = "mean" if self.kind == "mean" else "share"
-        base = altair.Chart(altair.InlineData(values=values))
-        down = altair.Y("label:N", sort=None, title=None, axis=altair.Axis(labelLimit=320))
-        scale = altair.Scale(zero=self.kind != "mean", nice=True)
-        shape = base.mark_bar(color="#8aa0b8") if self.kind != "mean" else base.mark_tick(color="#8aa0b8", thickness=3)
-        middles = shape.encode(y=down, x=altair.X("unbiased:Q", title=title, scale=scale))
-        rules = base.mark_rule(color="#22303c", strokeWidth=2).encode(
-            y=down, x=altair.X("low:Q", title=title, scale=scale), x2="high:Q"
-        )
-        dots = base.mark_point(color="#b5533c", filled=True, size=40, opacity=1).encode(
-            y=down, x=altair.X("dot:Q", title=title, scale=scale)
-        )
         together = ", simultaneous" if self.simultaneous else ""
-        caption = [
-            f"{self.people:,} reports of local ε = {format_epsilon(self.local_epsilon)}",
-            f"{'tick' if self.kind == 'mean' else 'bars'}: unbiased, with {100 * self.confidence:g} % confidence "
-            f"intervals for the population{together}; dots: consistent",
-        ]
-        heading = altair.Title(self.question, subtitle=caption, anchor="start")
-        return altair.layer(middles, rules, dots).properties(width=480, height=max(60, 26 * len(values)), title=heading)
+        caption = (
+            f"{self.people:,} reports of local ε = {format_epsilon(self.local_epsilon)}\n"
+            f"{'Tick' if self.kind == 'mean' else 'Bars'}: unbiased, with {100 * self.confidence:g} % confidence "
+            f"intervals for the population{together}. Dots: consistent."
+        )
+        estimates = [Estimate(line.label, line.unbiased, line.low, line.high, line.consistent) for line in self.lines]
+        return draw_estimates(estimates, self.question, caption, mean=self.kind == "mean")
 
 
 def make_results(
@@ -261,8 +246,3 @@ def _bound_fakes(table: Questions, found: QuestionEstimate, share: Fraction) -> 
     low, high = ((count / honest - turned) / slope for count in extremes)
     moved = np.maximum(found.share - low, high - found.share)
     return np.where(found.answered > fakes, moved, math.inf)
-
-
-def format_epsilon(epsilon: Decimal) -> str:
-    """Write an epsilon with six digits, rounded up: never less than the true one."""
-    return write_plain(Context(prec=6, rounding=ROUND_CEILING).plus(epsilon).normalize())

@@ -6,13 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 
 from sfumato.drawing.cards import make_card, make_note
-from sfumato.kernel.exact import write_plain
+from sfumato.drawing.pages import make_table
 from sfumato.local.survey.announcement import read_announcement
 from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
 from sfumato.local.survey.key_ring import KeyRing
 from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
+from sfumato.local.survey.survey_words import list_survey_facts
 from sfumato.number_arguments import Number, read_positive_decimal
 
 
@@ -97,11 +98,12 @@ class Survey:
         return self.manifest.price
 
     def __repr__(self) -> str:
-        return f"<survey {self.id}, epsilon {write_plain(self.epsilon)} per report>"
+        facts = [f"{name}: {text}" for name, text in list_survey_facts(self.manifest)]
+        return "\n".join([self.question, *facts, f"survey {self.id}"])
 
     def _repr_html_(self) -> str:
-        loss = f"ε = {write_plain(self.epsilon)} per report, {write_plain(self.longitudinal_epsilon)} over all periods"
-        return make_card(self.manifest.question, make_note(f"Survey {self.id}: {loss}."))
+        facts = make_table(("survey", ""), list_survey_facts(self.manifest))
+        return make_card(self.question, facts, make_note(f"Survey {self.id}. Its signature and its table are checked."))
 
 
 def _read(source: str, key_is_known: bool) -> bytes:

@@ -41,7 +41,7 @@ function fillColumns() {
   fill(field("where"), [["", "all rows"], ...columns.map((column) => [column.name, column.name])]);
 }
 
-function write() {
+function compose() {
   const table = findTable();
   const [how, ...rest] = field("what").value.split(" ");
   const column = rest.join(" ");
@@ -55,12 +55,35 @@ function write() {
   const filter = table.columns.find((one) => one.name === field("where").value);
   if (filter && field("value").value.trim()) lines.push(`WHERE ${quote(filter.name)} ${field("compare").value} ${literal(filter, field("value").value)}`);
   if (key) lines.push(`GROUP BY ${quote(key)}`);
-  area.value = lines.join("\n");
+  return lines.join("\n");
+}
+
+function write() {
+  area.value = compose();
   area.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+// Show the first question, if the builder can write it: what is chosen and what is written then agree.
+function showFirst() {
+  const wanted = area.value.replaceAll("\r\n", "\n").trim();
+  for (const table of field("table").options) {
+    field("table").value = table.value;
+    fillColumns();
+    for (const what of field("what").options) {
+      for (const key of field("key").options) {
+        field("what").value = what.value;
+        field("key").value = key.value;
+        if (compose() === wanted) return;
+      }
+    }
+  }
+  for (const name of ["table", "what", "key"]) field(name).selectedIndex = 0;
+  fillColumns();
 }
 
 fill(field("table"), tables.map((table) => [table.name, table.name]));
 fillColumns();
+showFirst();
 builder.hidden = false;
 builder.addEventListener("input", (event) => {
   if (event.target === field("table")) fillColumns();

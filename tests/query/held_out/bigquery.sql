@@ -1,0 +1,49 @@
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, max_groups_contributed=3, privacy_unit_column=id) item, COUNT(*) AS times_requested FROM professors GROUP BY item
+--~ SELECT item, COUNT(*) FROM professors GROUP BY item
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, privacy_unit_column=id) item, AVG(quantity) AS average_quantity FROM mydataset.professors GROUP BY item
+--~ SELECT item, AVG(quantity) FROM professors GROUP BY item
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, privacy_unit_column=id) SUM(quantity) AS q, COUNT(DISTINCT id) AS people FROM professors
+--~ SELECT SUM(quantity), COUNT(DISTINCT id) FROM professors
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, privacy_unit_column=id) AVG(test_score, contribution_bounds_per_group => (0,100)) AS s FROM students
+--~ SELECT AVG(test_score) FROM students
+
+--: about
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, privacy_unit_column=id) PERCENTILE_CONT(test_score, 0.5, contribution_bounds_per_row => (0,100)) AS p FROM students
+--~ SELECT QUANTILE_CONT(test_score, 0.5) FROM students
+
+SELECT WITH ANONYMIZATION OPTIONS(epsilon=1000, delta=.01, kappa=3) item, ANON_SUM(quantity CLAMPED BETWEEN 0 AND 300) AS q FROM professors GROUP BY item
+--~ SELECT item, SUM(quantity) FROM professors GROUP BY item
+
+SELECT WITH ANONYMIZATION OPTIONS(epsilon=1000, delta=.01) ANON_COUNT(*) AS n, ANON_AVG(test_score) AS a FROM students
+--~ SELECT COUNT(*), AVG(test_score) FROM students
+
+SELECT item, SUM(quantity) AS total FROM `mydataset.professors` GROUP BY item ORDER BY total DESC
+--~ SELECT item, SUM(quantity) AS total FROM professors GROUP BY item ORDER BY total DESC
+
+--: about
+SELECT APPROX_QUANTILES(test_score, 2)[OFFSET(1)] AS median FROM students
+--~ SELECT QUANTILE_CONT(test_score, 0.5) FROM students
+
+SELECT year, COUNTIF(test_score >= 50) AS passed FROM students GROUP BY year
+--~ SELECT year, COUNT_IF(test_score >= 50) FROM students GROUP BY year
+
+SELECT year, SAFE_DIVIDE(SUM(test_score), COUNT(*)) AS mean FROM students GROUP BY year
+--~ SELECT year, SUM(test_score)/COUNT(*) FROM students GROUP BY year
+
+SELECT item, AVG(quantity) FROM professors GROUP BY item QUALIFY ROW_NUMBER() OVER (ORDER BY AVG(quantity) DESC) = 1
+
+SELECT year, ROUND(AVG(test_score), 1) AS mean, ROUND(STDDEV_POP(test_score), 1) AS sd FROM students GROUP BY year ORDER BY year
+
+SELECT IF(test_score >= 50, 'pass', 'fail') AS result, COUNT(*) AS n FROM students GROUP BY result
+--~ SELECT CASE WHEN test_score >= 50 THEN 'pass' ELSE 'fail' END, COUNT(*) FROM students GROUP BY 1
+
+SELECT s.year, SUM(p.quantity) AS q FROM students s JOIN professors p ON s.id = p.id GROUP BY s.year
+
+--: refused unknown-name
+SELECT LOGICAL_OR(quantity > 50) FROM professors
+
+--: refused unknown-name
+SELECT RANGE_BUCKET(test_score, [0, 50, 80]) AS b, COUNT(*) FROM students GROUP BY b

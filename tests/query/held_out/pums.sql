@@ -1,0 +1,54 @@
+SELECT COUNT(*) AS n FROM PUMS.PUMS WHERE age > 92 GROUP BY educ
+
+SELECT married, AVG(income) AS income, COUNT(*) AS n FROM PUMS.PUMS GROUP BY married
+
+SELECT COUNT(DISTINCT pid) FROM PUMS.PUMS WHERE latino
+
+SELECT age, sex, COUNT(*) AS n FROM PUMS.PUMS GROUP BY age, sex HAVING COUNT(*) > 3 ORDER BY n DESC, age, sex
+
+SELECT TOP 5 educ, COUNT(*) AS c FROM PUMS.PUMS GROUP BY educ ORDER BY c DESC, educ
+--~ SELECT educ, COUNT(*) AS c FROM PUMS.PUMS GROUP BY educ ORDER BY c DESC, educ LIMIT 5
+
+SELECT AVG(age) AS mean_age, STDDEV(age) sd, VAR(income) v FROM PUMS.PUMS
+--~ SELECT AVG(age), STDDEV(age), VARIANCE(income) FROM PUMS.PUMS
+
+SELECT sex, SUM(income) / COUNT(*) AS mean FROM PUMS.PUMS GROUP BY sex
+
+SELECT (age / 10) * 10 AS decade, COUNT(*) FROM PUMS.PUMS GROUP BY decade
+
+SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) FROM PUMS.PUMS GROUP BY decade ORDER BY decade
+
+SELECT COUNT(*) FROM PUMS.PUMS WHERE income > 100000 OR (educ >= 13 AND NOT married = 1)
+
+--: delta
+SELECT state, COUNT(*) FROM PUMS.PUMS GROUP BY state
+
+SELECT race, sex, AVG(income) FROM PUMS.PUMS WHERE age BETWEEN 25 AND 64 GROUP BY race, sex
+
+SELECT CASE WHEN age < 30 THEN 'young' WHEN age < 60 THEN 'middle' ELSE 'old' END AS grp, AVG(income) AS inc FROM PUMS.PUMS GROUP BY 1
+
+--: about
+SELECT MAX(age), MIN(age) FROM PUMS.PUMS
+
+--: about
+SELECT sex, MEDIAN(income) FROM PUMS.PUMS GROUP BY sex
+
+SELECT married, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM PUMS.PUMS) AS pct FROM PUMS.PUMS GROUP BY married
+
+SELECT educ, COUNT(*) AS n, RANK() OVER (ORDER BY COUNT(*) DESC) AS r FROM PUMS.PUMS GROUP BY educ ORDER BY r, educ
+
+SELECT sex, married, COUNT(*) FROM PUMS.PUMS GROUP BY CUBE (sex, married)
+
+SELECT CORR(age, income), REGR_SLOPE(income, educ) FROM PUMS.PUMS
+
+SELECT SQRT(AVG(age*age) - AVG(age)*AVG(age)) AS sd FROM PUMS.PUMS
+
+SELECT age, COUNT(*) AS n FROM PUMS.PUMS WHERE age IN (20, 30, 40) GROUP BY age
+
+SELECT COUNT(*) AS n, COUNT(income) AS inc, SUM(CASE WHEN income = 0 THEN 1 ELSE 0 END) AS zero FROM PUMS.PUMS
+
+SELECT sex, COUNT(*) n FROM (SELECT sex, age FROM PUMS.PUMS WHERE age > 40) AS t GROUP BY sex
+
+SELECT AVG(LOG(income + 1)) FROM PUMS.PUMS
+
+SELECT NTILE(4) OVER (ORDER BY educ) AS q, educ, COUNT(*) FROM PUMS.PUMS GROUP BY educ ORDER BY educ
