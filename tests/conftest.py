@@ -6,6 +6,7 @@ test-slow` takes a new seed each time, and prints it.
 How long an example takes depends on what else the machine does. A limit would make tests fail at random.
 """
 
+import gc
 import os
 import tempfile
 
@@ -19,6 +20,12 @@ settings.register_profile(
     "sfumato", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=SEED == DEFAULT
 )
 settings.load_profile("sfumato")
+
+
+def pytest_collection_finish(session):
+    """Garbage is not searched for among the thousands of collected tests: each search took a second."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

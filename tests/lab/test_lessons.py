@@ -12,7 +12,7 @@ import sfumato as sf
 
 FOLDER = Path(__file__).parents[2] / "examples" / "lessons"
 LESSONS = sorted(FOLDER.glob("*.py"))
-MOST_SECONDS = 5  # of processor time
+MOST_SECONDS = 30  # of processor time: a lesson takes up to 4, and more beside other work
 
 
 def test_all_lessons_are_here():

@@ -1,10 +1,10 @@
 """Hostile questions: each is refused, at once, with a hint, and nothing is charged."""
 
 import re
-import time
 
 import pandas as pd
 import pytest
+from processor_time import take_less_than
 
 import sfumato as sf
 from sfumato.errors import MissingBounds, QueryError, UnknownName, UnsupportedSyntax
@@ -225,10 +225,13 @@ HOSTILE = {
 @pytest.mark.parametrize("sql", HOSTILE.values(), ids=HOSTILE.keys())
 def test_it_is_refused_before_any_charge(sql, people):
     before = people.budget.spent
-    began = time.process_time()
-    with pytest.raises(QueryError) as refused:
-        people.ask(sql, epsilon="0.1")
-    assert time.process_time() - began < 1
+
+    def refuse():
+        with pytest.raises(QueryError) as refused:
+            people.ask(sql, epsilon="0.1")
+        return refused
+
+    refused = take_less_than(1, refuse)
     assert refused.value.hint
     assert len(str(refused.value)) < 600
     assert people.budget.spent == before
@@ -274,9 +277,7 @@ def test_what_is_let_through_runs(expression, people):
     def ask(frames):
         return ask(frames - 1) if frames else people.ask(f"SELECT {expression} AS x FROM people", epsilon="0.001")
 
-    began = time.process_time()
-    assert len(ask(100).rows) == 1
-    assert time.process_time() - began < 5
+    assert len(take_less_than(5, lambda: ask(100)).rows) == 1
 
 
 @pytest.mark.parametrize(

@@ -127,8 +127,12 @@ class ServiceShell:
         """Wait until the next step. How long an answer took then says little about the data."""
         step = self._settings.pad_seconds
         if step and _PADDED.match(path):
-            taken = time.monotonic() - began
-            await asyncio.sleep(max(math.ceil(taken / step), 1) * step - taken)
+            await asyncio.sleep(find_wait(time.monotonic() - began, step))
+
+
+def find_wait(taken: float, step: float) -> float:
+    """How long an answer that took so long waits: until the next multiple of the step, and the first at least."""
+    return max(math.ceil(taken / step), 1) * step - taken
 
 
 def measure_depth(body: bytes) -> int:
