@@ -81,11 +81,21 @@ def read_nonnegative_decimal(value: object, name: str) -> Decimal:
     Relies on: float's repr being the shortest decimal that reads back.
     Checked by: tests/kernel/test_parameters.py::test_shortest_decimal_is_meant
     """
+    if type(value) is Decimal and _is_shortest(value):  # most losses are computed from losses: nothing is to be read
+        return value
     rule = "must be a number, zero or above"
     number = read_number(value, name, rule)
     if number < 0:
         raise InvalidParameter(name, rule, "a negative number")
     return convert_amount(number, value, name)
+
+
+def _is_shortest(value: Decimal) -> bool:
+    """Is it finite, zero or above, of few digits, and written as `find_decimal` writes it?"""
+    sign, digits, exponent = value.as_tuple()
+    if sign or not isinstance(exponent, int) or len(digits) > AMOUNT_DIGITS or exponent < -AMOUNT_DIGITS:
+        return False
+    return exponent == 0 or (exponent < 0 and digits[-1] != 0)
 
 
 def read_number(value: object, name: str, rule: str) -> Fraction:

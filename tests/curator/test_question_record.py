@@ -88,3 +88,21 @@ def test_the_normal_form_reads_back_as_itself(sql):
     once = normalise_sql(parse(sql))
     assert normalise_sql(parse(once)) == once
     assert sha256(once) != sha256("")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        SQL,
+        "SELECT COUNT(DISTINCT age, city) AS d FROM people WHERE born > DATE '1980-01-31'",
+        'SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age) AS m FROM "people"',
+    ],
+)
+def test_recording_a_question_does_not_change_it(sql):
+    """The tree of a question is remembered, and bound again for the suggestions of a preview."""
+    tree = parse(sql)
+    before = tree.copy()
+    assert normalise_sql(tree) != ""
+    assert tree == before
+    assert [type(node) for node in tree.walk()] == [type(node) for node in before.walk()]
+    assert [node.args.get("quoted") for node in tree.walk()] == [node.args.get("quoted") for node in before.walk()]

@@ -4,6 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.number_arguments import (
@@ -38,6 +40,22 @@ def test_shortest_decimal_is_meant(value, meant):
     assert read_positive_fraction(value, "sensitivity") == Fraction(meant)
     if Fraction(meant) < 1:
         assert read_probability(value, "delta") == Fraction(meant)
+
+
+@given(st.decimals(min_value=-5, max_value=10**9, places=4) | st.decimals())
+def test_a_decimal_is_read_as_its_own_text_is(value):
+    """A loss that is a Decimal already is not read again; the result is written in the same way."""
+
+    def read(given):
+        try:
+            return read_nonnegative_decimal(given, "epsilon").as_tuple()
+        except InvalidParameter as refused:
+            return refused.message
+
+    if not value.is_finite():
+        assert isinstance(read(value), str)
+    elif abs(value.adjusted()) <= 400:
+        assert read(value) == read(str(value))
 
 
 @pytest.mark.parametrize(

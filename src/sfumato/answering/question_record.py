@@ -13,10 +13,7 @@ from sfumato.query.sql_text import normalise_sql
 
 
 def record_question(tree: exp.Query, query: Query, margin: Mapping[str, float] | None = None) -> dict[str, object]:
-    """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants.
-
-    It changes the tree: bind the question first.
-    """
+    """One question: its SQL in normal form, the columns of its answer, and the margins that the analyst wants."""
     made: dict[str, object] = {"sql": normalise_sql(tree), "columns": list(query.shown_names)}
     if margin is not None:
         made["margin"] = dict(margin)

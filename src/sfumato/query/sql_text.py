@@ -13,26 +13,29 @@ DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
 
 def print_sql(tree: exp.Expr) -> str:
     """Print a tree. The tree itself is changed: pass a copy if it is needed afterwards."""
-    for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup, exp.ToChar)):
-        if not isinstance(node, exp.Cast) or _is_moment(node):
+    for node in list(tree.find_all(exp.Cast, exp.DateDiff, exp.WithinGroup, exp.ToChar, exp.Distinct)):
+        if isinstance(node, exp.Distinct):
+            _print_list(node)
+        elif not isinstance(node, exp.Cast) or _is_moment(node):
             printable = _build_printable(node)
             tree = printable if node is tree else tree
             node.replace(printable)
-    return _print_lists(tree).sql(dialect=DIALECT, comments=False, copy=False)
+    return tree.sql(dialect=DIALECT, comments=False, copy=False)
 
 
 def name_expression(node: exp.Expr) -> str:
     """The name of an output column that has no other: its text in lower case."""
-    return _print_lists(node.copy()).sql(dialect="duckdb").lower()
+    tree = node.copy()
+    for part in list(tree.find_all(exp.Distinct)):
+        _print_list(part)
+    return tree.sql(dialect="duckdb").lower()
 
 
-def _print_lists(tree: exp.Expr) -> exp.Expr:
-    """COUNT(DISTINCT a, b), which the printer would write as a CASE. The tree is changed."""
-    for node in list(tree.find_all(exp.Distinct)):
-        if len(node.expressions) > 1:
-            listed = ", ".join(part.sql(dialect=DIALECT, comments=False) for part in node.expressions)
-            node.set("expressions", [exp.Var(this=listed)])
-    return tree
+def _print_list(node: exp.Distinct) -> None:
+    """Change COUNT(DISTINCT a, b), which the printer would write as a CASE."""
+    if len(node.expressions) > 1:
+        listed = ", ".join(part.sql(dialect=DIALECT, comments=False) for part in node.expressions)
+        node.set("expressions", [exp.Var(this=listed)])
 
 
 def _is_moment(node: exp.Cast) -> bool:
@@ -58,12 +61,10 @@ def _build_printable(node: exp.Expr) -> exp.Expr:
 
 
 def normalise_sql(tree: exp.Expr) -> str:
-    """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces.
-
-    The tree itself is changed: pass a copy if it is needed afterwards.
-    """
+    """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces."""
+    copied = tree.copy()
     brackets = []
-    for node in tree.find_all(exp.Identifier, exp.Paren):
+    for node in copied.find_all(exp.Identifier, exp.Paren):
         if isinstance(node, exp.Paren):
             brackets.append(node)
         elif PLAIN_NAME.fullmatch(node.this):
@@ -71,4 +72,4 @@ def normalise_sql(tree: exp.Expr) -> str:
     for node in brackets:
         if isinstance(node.parent, UNBRACKETED):
             node.replace(node.this)
-    return print_sql(tree)
+    return print_sql(copied)
