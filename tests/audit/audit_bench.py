@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from audited_engines import ENGINES
 
@@ -23,13 +24,14 @@ SEED = 1
 class Bench:
     """Pairs of a declaration, and those of the question that is audited now. They stay loaded while they are used."""
 
+    tested: ClassVar[set[Noise]] = set()  # by this process: the draws of a noise do not depend on a declaration
+
     def __init__(self) -> None:
         self._open = ExitStack()
         self._folder = Path(self._open.enter_context(tempfile.TemporaryDirectory()))
         self._declared: dict[object, tuple[list[DatasetPair], list[DatasetPair]]] = {}
         self._asked: dict[object, tuple[list[DatasetPair], list[DatasetPair]]] = {}
         self._loads: dict[str, Load | None] = {}
-        self.tested = set[Noise]()
         self.pinned = self._open.enter_context(PinnedRows())
 
     def __enter__(self) -> "Bench":
@@ -80,6 +82,10 @@ class Pairs:
         crowds: list[DatasetPair],
     ) -> None:
         self._common, self._formats, self._own, self._crowds = common, formats, own, crowds
+
+    def alternate(self, first: int) -> "Pairs":
+        """Every other pair of the declaration. The next question has the others. Both have the two that are sampled."""
+        return Pairs([*self._common[:2], *self._common[2 + first :: 2]], self._formats, self._own, self._crowds)
 
     def choose(self, every: int, *, all_of_its_own: bool, formats: bool, crowds: bool) -> list[DatasetPair]:
         """One of `every` pairs, or all of the question's own. How a source is read depends neither on the question nor

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty
 
@@ -34,10 +35,12 @@ def run(batch):
 
 
 def run_one(case, bench):
+    began = time.monotonic()
     try:
-        return run_case(case, SAMPLES[case.kind], bench)
+        row = run_case(case, SAMPLES[case.kind], bench)
     except Exception as error:  # a defect of the audit, or a question that fails: both must be seen
-        return Row(case.text, "", None, None, 0, "failed", f"{type(error).__name__}: {error}")
+        row = Row(case.text, "", None, None, 0, "failed", f"{type(error).__name__}: {error}")
+    return replace(row, seconds=time.monotonic() - began)
 
 
 def run_all(cases):
@@ -61,15 +64,16 @@ def show(row, place):
     bound = "" if row.lower_bound is None else f"{row.lower_bound:.3f}"
     share = "" if row.share is None else f"{100 * row.share:.0f} %"
     samples = f"{row.samples:,}" if row.samples else "replay"
-    print(f"{place:>9}  {row.what:72}  {row.claim:34}  {bound:>7}  {share:>6}  {samples:>7}  {row.verdict}", flush=True)
+    parts = f"{place:>9}  {row.what:72}  {row.claim:34}  {bound:>7}  {share:>6}  {samples:>7}  {row.seconds:>5.1f}"
+    print(f"{parts}  {row.verdict}", flush=True)
 
 
 def main():
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     cases = [case for case in list_cases() if only in case.text]
     started = time.monotonic()
-    heads = ("case", "what", "claim", "bound", "share", "samples")
-    print("{:>9}  {:72}  {:34}  {:>7}  {:>6}  {:>7}  verdict".format(*heads))
+    heads = ("case", "what", "claim", "bound", "share", "samples", "s")
+    print("{:>9}  {:72}  {:34}  {:>7}  {:>6}  {:>7}  {:>5}  verdict".format(*heads))
     if MISSING:
         print(f"*** {MISSING} ***")
     bad, counted = [], {}
