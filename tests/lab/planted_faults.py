@@ -2,10 +2,10 @@
 
 import importlib
 import inspect
+import sys
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "src"
@@ -32,7 +32,6 @@ def plant(file: str, text: str, becomes: str) -> Iterator[None]:
                 if old.__code__ != new.__code__:
                     undo.append((old, old.__code__, old.__defaults__))
                     old.__code__, old.__defaults__ = new.__code__, new.__defaults__
-                    clear_cache(module, name)
         constants = {
             name: value
             for name, value in vars(altered).items()
@@ -42,14 +41,14 @@ def plant(file: str, text: str, becomes: str) -> Iterator[None]:
         for name, value in constants.items():
             setattr(module, name, value)
         assert undo or constants, "nothing was altered"
+        clear_caches()
         yield
     finally:
         for function, code, defaults in undo:
             function.__code__, function.__defaults__ = code, defaults
         for name, value in kept.items() if undo or constants else ():
             setattr(module, name, value)
-        for name in vars(module):
-            clear_cache(module, name)
+        clear_caches()
 
 
 def pair_functions(old: object, new: object, module: str) -> Iterator[tuple[types.FunctionType, types.FunctionType]]:
@@ -76,7 +75,10 @@ def is_plain(value: object) -> bool:
     return all(isinstance(part, str | int | float) for part in parts)
 
 
-def clear_cache(module: types.ModuleType, name: str) -> None:
-    clear = getattr(getattr(module, name, None), "cache_clear", None)
-    if clear is not None and not isinstance(getattr(module, name), cached_property):
-        clear()
+def clear_caches() -> None:
+    """Forget what functions of any module remember: it may have been computed by other code than the one that runs."""
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "sfumato":
+            for value in list(vars(module).values()):
+                if callable(clear := getattr(value, "cache_clear", None)):
+                    clear()
