@@ -81,6 +81,6 @@ def test_it_is_refused_with_a_hint(world, expected, sql, written, worlds):
 
 
 def test_the_questions_are_many_and_most_are_answered():
-    assert len(QUESTIONS) >= 230
+    assert len(QUESTIONS) >= 295
     assert min(Counter(one[0] for one in QUESTIONS).values()) >= 15
     assert len(ANSWERED) >= 0.95 * len(QUESTIONS)

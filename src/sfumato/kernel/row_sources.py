@@ -85,7 +85,7 @@ class Union:
 class UnitColumn:
     """An aggregate over the rows of one unit: count, sum, avg, min or max, on a grid, clamped to bounds in steps.
 
-    distinct: how many different values, at most `upper`. earliest, latest: of days or moments, as they are.
+    distinct: how many different values, at most `upper`. earliest, latest: of days, moments or reals, as they are.
     """
 
     name: str

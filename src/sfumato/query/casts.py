@@ -68,7 +68,7 @@ def _cast_to_integer(one: Typed, size: str) -> Typed:
         case "boolean":
             return convert_truth(one)
         case "text":
-            return _read_text("text_integer", one)
+            return read_number("text_integer", one)
         case "number":
             if one.whole:
                 return one
@@ -90,7 +90,7 @@ def _cast_to_real(one: Typed, target: exp.DataType) -> Typed:
     if one.type == "boolean":
         return convert_truth(one)
     if one.type == "text":
-        return _read_text("text_real", one)
+        return read_number("text_real", one)
     if one.type != "number":
         return _refuse(one, "DOUBLE", "Use DATE_DIFF('day', DATE '2020-01-01', x), or YEAR(x).")
     digits = [part.name for part in target.expressions]
@@ -117,7 +117,7 @@ def cast_to_text(one: Typed) -> Typed:
     return map_values(Typed(Call(function, (one.expression,)), "text", one.nullable), (one,))
 
 
-def _read_text(function: str, one: Typed) -> Typed:
+def read_number(function: str, one: Typed) -> Typed:
     """A number that a text contains. NULL if it contains anything else."""
     made = Typed(Call(function, (one.expression,)), "number", True, whole=function == "text_integer")
     listed = map_values(made, (one,))

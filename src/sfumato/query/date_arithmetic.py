@@ -11,12 +11,12 @@ from sqlglot import exp
 
 from sfumato.errors import MissingBounds, UnsupportedSyntax
 from sfumato.kernel.expressions import Call, Literal
-from sfumato.query.casts import cast_to_date
+from sfumato.query.casts import cast_to_date, read_number
 from sfumato.query.date_functions import count_boundaries, extract_part, list_keys_between, truncate
 from sfumato.query.functions import compute, list_whole_values, require_type, type_literal
 from sfumato.query.mapped_values import map_values
 from sfumato.query.number_functions import find_remainder, round_number
-from sfumato.query.periods import Moment, convert_to_moment, convert_to_number
+from sfumato.query.periods import EPOCH, Moment, convert_to_moment, convert_to_number
 from sfumato.query.query import Typed
 from sfumato.row_meanings.calendar_meanings import add_to_date
 
@@ -97,6 +97,31 @@ def find_iso_day(one: Typed) -> Typed:
     """ISODOW: 1 is Monday, and 7 is Sunday."""
     day = extract_part("dayofweek", one)
     return compute("+", find_remainder(compute("+", day, type_literal(6)), type_literal(7)), type_literal(1))
+
+
+def find_second(one: Typed) -> Typed:
+    """The whole seconds of a datetime, from 0 to 59."""
+    if one.type != "datetime":
+        hint = "Use a column that is declared as a datetime."
+        raise UnsupportedSyntax("syntax", f"A {one.type} has no second.", hint)
+    found = read_number("text_integer", format_date(one, "%S"))
+    return replace(found, nullable=one.nullable, lower=0.0, upper=59.0, values=list_whole_values(0, 59))
+
+
+def count_seconds(one: Typed) -> Typed:
+    """The whole seconds since 1970: EXTRACT(epoch FROM x), rounded down."""
+    if one.type == "date":
+        days = count_boundaries("day", type_literal(EPOCH.date()), one)
+        return compute("*", replace(days, values=None), type_literal(86_400))
+    second = replace(find_second(one), values=None)
+    minutes = replace(count_boundaries("minute", type_literal(EPOCH), one), values=None)
+    made = compute("+", compute("*", minutes, type_literal(60)), second)
+    return replace(made, lower=one.lower, upper=one.upper, values=None)
+
+
+def count_seconds_between(first: Typed, last: Typed) -> Typed:
+    """DATE_DIFF('second', first, last): how often a second begins after `first` and up to `last`."""
+    return compute("-", count_seconds(last), count_seconds(first))
 
 
 def count_years(last: Typed, first: Typed) -> Typed:

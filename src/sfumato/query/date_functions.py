@@ -33,9 +33,6 @@ NAMED: dict[type[exp.Expr], str] = {
     exp.Year: "year", exp.Quarter: "quarter", exp.Month: "month", exp.Week: "week", exp.Day: "day",
     exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear", exp.Hour: "hour", exp.Minute: "minute",
 }  # fmt: skip
-SECONDS = (
-    "DATE_DIFF('minute', first, last) counts the minutes between two moments: whole ones, so it is not the same number."
-)
 AS_NUMBER = "Use a number: DATE_DIFF('day', DATE '2020-01-01', x), or YEAR(x)."
 SHORT = {"dow": "dayofweek", "doy": "dayofyear"}
 DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -59,7 +56,9 @@ def bind_date_function(  # noqa: PLR0911 - one return a form
         case exp.Extract() if isinstance(node.expression.unnest(), exp.Anonymous) or node.this.name.lower() == "isodow":
             return None  # EXTRACT(year FROM AGE(last, first)): see function_calls.py
         case exp.Extract() if node.this.name.lower() in ("epoch", "second"):
-            raise build_syntax_refusal(node, f"EXTRACT({node.this.name.upper()} ...)[at] is not supported", SECONDS)
+            return None  # these too
+        case exp.DateDiff() if _is_second(node.args.get("unit")):
+            return None
         case exp.Extract():
             name = _read_unit(node, node.this, (*PARTS, *SHORT), "EXTRACT(month FROM day)")
             one = row(node.expression)
@@ -76,6 +75,10 @@ def bind_date_function(  # noqa: PLR0911 - one return a form
             with locate_errors(node):
                 return extract_part(NAMED[type(node)], one)
     return None
+
+
+def _is_second(unit: exp.Expr | None) -> bool:
+    return isinstance(unit, (exp.Var, exp.Literal)) and str(unit.this).lower() == "second"
 
 
 def _names_unit_last(node: exp.Expr) -> bool:

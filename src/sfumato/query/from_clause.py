@@ -17,7 +17,7 @@ from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, name_node, parse
-from sfumato.query.per_unit import bind_per_unit
+from sfumato.query.per_unit import bind_per_unit, refuse_missing_id
 from sfumato.query.projection import bind_projection
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
@@ -66,7 +66,7 @@ class FromBinder:
         pending = list(joins)
         while pending:
             join = _take_next_join(pending, first, conditions)
-            first, conditions = self._bind_join(first, join, known, conditions, _list_named_columns(tree))
+            first, conditions = self._bind_join(first, join, known, conditions, _list_named_columns(tree, join))
         binder = RowBinder(first.scope)
         filters = [found for condition in conditions for found in binder.bind_conditions(condition)]
         return first.filter(filters) if filters else first
@@ -200,6 +200,8 @@ class FromBinder:
         for place, (name, first) in enumerate(shapes[0]):
             found = [shape[place] for shape in shapes]
             if all(column in part.items[0].person for (column, _), part in zip(found, parts, strict=True)):
+                for (column, _), part in zip(found, parts, strict=True):
+                    refuse_missing_id(exp.column(column), part.scope)
                 persons.add(name)
                 columns[name] = replace(first, expression=Column(f"{own}person", ColumnType.ID))
             elif all(typed.type != "id" for _, typed in found):
@@ -341,6 +343,10 @@ def _take_next_join(pending: list[exp.Join], joined: Relation, conditions: list[
     aliases = {fold(item.alias) for item in joined.items}
     for place, join in enumerate(pending):
         own = join.args.get("on") is not None or join.args.get("using") or join.args.get("method")
+        waiting = {"", *(fold(other.this.alias_or_name) for other in pending[:place])}
+        on = join.args.get("on") if place else None
+        if on is not None and any(fold(column.table) in waiting for column in on.find_all(exp.Column)):
+            continue  # its condition may be about a table that is joined before it
         alias = fold(join.this.alias_or_name)
         tables = [{fold(column.table) for column in condition.find_all(exp.Column)} for condition in conditions]
         if own or any(alias in found and found & aliases for found in tables):
@@ -350,10 +356,12 @@ def _take_next_join(pending: list[exp.Join], joined: Relation, conditions: list[
     return pending.pop(0)
 
 
-def _list_named_columns(tree: exp.Select) -> list[exp.Column]:
-    """The columns that a SELECT names outside FROM and ON."""
+def _list_named_columns(tree: exp.Select, join: exp.Join) -> list[exp.Column]:
+    """The columns that a SELECT names outside FROM, and in ON of other joins than this one."""
     parts = [*tree.expressions, *(tree.args.get(name) for name in ("where", "group", "having", "order"))]
-    return [column for part in parts if part is not None for column in part.find_all(exp.Column)]
+    parts += [other.args.get("on") for other in tree.args.get("joins") or [] if other is not join]
+    found = [column for part in parts if part is not None for column in part.find_all(exp.Column)]
+    return found + [exp.Column(this=exp.Star()) for node in tree.expressions if isinstance(node, exp.Star)]
 
 
 def _is_and(node: exp.Expr) -> bool:

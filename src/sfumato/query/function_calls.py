@@ -8,8 +8,8 @@ from sfumato.kernel.expressions import Literal
 from sfumato.query import casts, date_arithmetic, functions, number_functions, text_functions
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import extract_part, read_beside
-from sfumato.query.decided_comparisons import check_divisor
-from sfumato.query.parse import build_syntax_refusal, locate_errors
+from sfumato.query.decided_comparisons import add_caution, check_divisor
+from sfumato.query.parse import build_syntax_refusal, locate, locate_errors
 from sfumato.query.query import Typed
 
 Bind = Callable[[exp.Expr], Typed]
@@ -73,6 +73,10 @@ def bind_function(node: exp.Expr, bind: Bind) -> Typed | None:  # noqa: PLR0911 
                 return number_functions.round_number("round" if kind is exp.Round else "trunc", one, digits)
         case exp.Extract():
             return bind_age(node, bind)
+        case exp.DateDiff():  # in seconds
+            last, first = bind(node.this), bind(node.expression)
+            first, last = read_beside(node, first, last), read_beside(node, last, first)
+            return _call(node, date_arithmetic.count_seconds_between, first, last)
         case exp.Log():
             return _bind_log(node, bind)
         case exp.WidthBucket():
@@ -195,10 +199,18 @@ def _bind_named(node: exp.Anonymous, bind: Bind) -> Typed | None:  # noqa: PLR09
 
 
 def bind_age(node: exp.Extract, bind: Bind) -> Typed | None:
-    """Bind EXTRACT(year FROM AGE(last, first)). None: it is another EXTRACT."""
+    """Bind EXTRACT(year FROM AGE(last, first)), EXTRACT(epoch FROM last - first) and others that are computed."""
     if node.this.name.lower() == "isodow":
         return _call(node, date_arithmetic.find_iso_day, bind(node.expression))
     inner = node.expression.unnest()
+    if node.this.name.lower() == "second":
+        return _call(node, date_arithmetic.find_second, bind(inner))
+    if node.this.name.lower() == "epoch":
+        add_caution(f"EXTRACT(EPOCH ...){locate(node)} counts whole seconds here: fractions of a second are left out.")
+        if isinstance(inner, exp.Sub) and not isinstance(inner.expression, exp.Interval):
+            last, first = bind(inner.this), bind(inner.expression)
+            return _call(node, date_arithmetic.count_seconds_between, first, last)
+        return _call(node, date_arithmetic.count_seconds, bind(inner))
     if not isinstance(inner, exp.Anonymous) or str(inner.this).upper() != "AGE":
         return None
     if len(inner.expressions) != 2:

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sfumato.catalog.names import find_name
 from sfumato.kernel.expressions import Column, ColumnType, Expression, Literal
-from sfumato.kernel.row_sources import Derived, Join, Source, derive_extent, list_unique
+from sfumato.kernel.row_sources import Derived, Join, PerUnit, Source, derive_extent, list_unique
 from sfumato.query import functions
 from sfumato.query.capped_scans import cap_scans
 from sfumato.query.parse import build_syntax_refusal
@@ -38,7 +38,7 @@ class JoinBinder:
         self, node: exp.Join, left: Relation, right: Relation, outer: bool, named: Sequence[exp.Column] = ()
     ) -> None:
         self.node, self.left, self.right, self.outer = node, left, right, outer
-        self.named = named  # the columns that the SELECT names outside FROM
+        self.named = named  # the columns that the SELECT names, but for those of this join's own condition
         self.pairs: list[tuple[Typed, Typed]] = []
         self.same_person = False
         self.multiplicity: int | None = None
@@ -133,6 +133,7 @@ class JoinBinder:
             (left, a), (right, b) = self.left.scope.resolve(one), self.right.scope.resolve(two)
             if a in left.person and b in right.person:
                 self.same_person = True
+                self._require_ids(left.partners.get(a), right.partners.get(b))
                 return True
             if a in left.person or b in right.person:
                 raise build_syntax_refusal(node, "A person's id can be compared only with a person's id", JOINED_ON)
@@ -164,6 +165,14 @@ class JoinBinder:
             if item.public is not None and name in item.public:
                 self.multiplicity = min(item.public[name], self.multiplicity or item.public[name])
         return True
+
+    def _require_ids(self, mine: Typed | None, theirs: Typed | None) -> None:
+        """Rows meet by the person. Where an outer join before made an id NULL, it equals no other."""
+        there = functions.type_literal(1)
+        if mine is not None:
+            self.pairs.append((mine, there))
+        if theirs is not None:
+            self.pairs.append((there, theirs))
 
     def _bind_side(self, side: Relation, node: exp.Expr) -> Typed:
         bare = node.unnest()
@@ -206,9 +215,9 @@ class JoinBinder:
             return Join(left, right, self.outer, pairs, meets_one=True)
         if not self.outer and _compares_unique_key(left, [one for one, _ in pairs]):
             return Join(right, left, self.outer, tuple((two, one) for one, two in pairs), meets_one=True)
-        if any(item.hidden for item in self.right.items) and derive_extent(right).reach > 1:
-            what = "A subquery[at] compares a computed number with the outer row"
-            raise build_syntax_refusal(self.node, what, "Compare columns as they are, texts or dates.")
+        if self.outer and any(item.hidden for item in self.right.items) and not _has_one_row(right):
+            what = "A subquery[at] compares a computed value, or a real number, with the outer row"
+            raise build_syntax_refusal(self.node, what, "Compare columns as they are.")
         return Join(*self._cap_rows(right), self.outer, pairs)
 
     def _cap_rows(self, other: Source) -> tuple[Source, Source]:
@@ -242,22 +251,39 @@ class JoinBinder:
         items = []
         for number, item in enumerate(right.items, start=1):
             renamed: dict[str, Typed] = {}
+            held: dict[Expression, str] = {}
             for place, (name, typed) in enumerate(item.columns.items(), start=1):
                 made = f"{prefix}part{number}.column{place}"  # text that an analyst wrote never becomes a name in SQL
                 if name not in item.person:
-                    columns.append((made, typed.expression))
+                    made = held.setdefault(typed.expression, made)  # one name a value: a unique key stays one
+                    if made not in dict(columns):
+                        columns.append((made, typed.expression))
                 renamed[name] = replace(typed, expression=Column(made, _find_type(typed), True), nullable=True)
-            items.append(replace(item, columns=renamed, partner=partner if counted else None))
+            partners = dict.fromkeys(item.person, partner) if counted else {}
+            for place, (name, typed) in enumerate(item.partners.items(), start=1):  # it may have been NULL before
+                made = f"{prefix}part{number}.partner{place}"
+                columns.append((made, typed.expression))
+                partners[name] = replace(typed, expression=Column(made, ColumnType.REAL, True))
+            items.append(replace(item, columns=renamed, partners=partners))
         self.pairs = [(one, _rename_key(two, columns, prefix)) for one, two in self.pairs]
         return Relation(Derived(right.source, (*right.filters, *conditions), tuple(columns)), (), tuple(items))
 
     def _names_id(self, item: FromItem) -> bool:
         """Does the SELECT name an id of this item? COUNT(id) counts only the rows that have a partner."""
-        return any(
-            find_name(column.name, {*item.person, *item.links}) is not None
-            and (find_name(column.table, (item.alias,)) is not None or (not column.table and not self._using))
-            for column in self.named
-        )
+        for column in self.named:
+            starred = isinstance(column.this, exp.Star)
+            if (
+                starred
+                and item.person
+                and not item.hidden
+                and (not column.table or find_name(column.table, (item.alias,)) is not None)
+            ):
+                return True
+            if find_name(column.name, {*item.person, *item.links}) is None:
+                continue
+            if find_name(column.table, (item.alias,)) is not None or (not column.table and not self._using):
+                return True
+        return False
 
     def _add_own_condition(self, condition: exp.Expr) -> None:
         """A condition on the kept side of an outer join: where it is not true, the row has no partner."""
@@ -267,6 +293,11 @@ class JoinBinder:
             raise build_syntax_refusal(condition, "ON needs a condition", "Write a comparison, such as age > 65.")
         held = functions.choose([typed], [functions.type_literal(1)], functions.type_literal(0))
         self.pairs.append((held, functions.type_literal(1)))
+
+
+def _has_one_row(source: Source) -> bool:
+    """Is it one row for each person? Several rows would share its weight, also where they weigh 1 together."""
+    return isinstance(source, PerUnit) or (isinstance(source, Derived) and _has_one_row(source.source))
 
 
 def _compares_unique_key(source: Source, compared: list[Expression]) -> bool:

@@ -294,7 +294,7 @@ class OutputBinder:
         if isinstance(inner, exp.Column):
             item, name = self.rows.scope.resolve(inner)
             if item.columns[name].type == "id":
-                counted = item.partner if name in item.person else item.columns[name]
+                counted = item.partners.get(name) if name in item.person else item.columns[name]
                 return self._keep_filters(node, Aggregate("COUNT", counted))
         value = self.rows.bind(inner)
         return self._keep_filters(node, Aggregate("COUNT", value if value.nullable else None))
@@ -312,7 +312,7 @@ class OutputBinder:
                 item, name = self.rows.scope.resolve(node)
                 if name not in item.person:
                     return None
-                return [] if item.partner is None else [_is_there(item.partner)]
+                return [_is_there(item.partners[name])] if name in item.partners else []
             case exp.Case() if len(node.args["ifs"]) == 1 and _is_null(node.args.get("default")):
                 branch = node.args["ifs"][0]
                 found = self.find_people(branch.args["true"].unnest())

@@ -23,6 +23,7 @@ from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.source_outline import MOST_HELD, holds_many
 from sfumato.query.tokens import shorten
 
+MISSING_ID = "Use the id of the table whose rows are kept, or add WHERE id IS NOT NULL."
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"}
 
 
@@ -39,6 +40,8 @@ def bind_per_unit(
     keys = group.expressions if group is not None else []
     nodes = [resolve_key(key, node, scope) for key in keys]
     others = [key for key in nodes if not scope.is_person(key)]
+    for key in (*nodes, *(selected.unalias() for selected in node.expressions)):
+        refuse_missing_id(key, scope)
     if not any(map(scope.leads_to_person, nodes)):
         hint = "Add the person's id to GROUP BY, or group by other columns in the outer SELECT."
         raise build_syntax_refusal(group or node, "A subquery with aggregates must group by the person's id", hint)
@@ -72,6 +75,13 @@ def bind_per_unit(
         named = tuple((key.name, typed.expression) for typed, key in grouped)
         made = PerKey(source, made.filters, made.columns, named, most)
     return made, conditions, FromItem("", columns, DERIVED, frozenset(person), links)
+
+
+def refuse_missing_id(node: exp.Expr, scope: Scope) -> None:
+    """Refuse the id of a table that an outer join may leave out: all rows without it would be one group."""
+    if scope.find_partner(node) is not None:
+        what = "This id[at] is NULL in rows of an outer join that have no partner, of all people together"
+        raise build_syntax_refusal(node, what, MISSING_ID)
 
 
 def _cap_held_rows(node: exp.Select, source: Source, values: int) -> Source:
@@ -170,7 +180,8 @@ class _UnitBinder:
             if isinstance(inner, exp.Null):
                 raise build_syntax_refusal(node, "COUNT(NULL) is always 0", "Write COUNT(*) or COUNT(x).")
             all_rows = isinstance(inner, (exp.Star, exp.Literal)) or self.rows.scope.is_person(inner)
-            value = None if all_rows else self._bind_counted(inner).expression
+            partner = self.rows.scope.find_partner(inner) if all_rows else self._bind_counted(inner)
+            value = None if partner is None else partner.expression
             column = self._add("count", value, 0, self.most_rows, 0)
             return self._type_column(column, False, 0.0, float(self.most_rows), True)
         function = FUNCTIONS.get(type(node))
@@ -188,6 +199,9 @@ class _UnitBinder:
         if typed.type != "number" or typed.lower is None or typed.upper is None:
             hint = "Use a number whose bounds are declared in the catalog."
             raise MissingBounds("bounds", f"{function.upper()} needs a number with bounds{locate(node)}.", hint)
+        if function in ("min", "max") and not typed.whole and self.prefix:  # joined: cost = MAX(cost) is exact
+            column = self._add("earliest" if function == "min" else "latest", typed.expression, 0, 0, 0)
+            return self._type_column(column, typed.nullable, typed.lower, typed.upper, False)
         exponent = choose_exponent(typed.lower, typed.upper, whole=typed.whole, per_row=True)
         step = Fraction(2) ** exponent
         low, high = (floor(Fraction(end) / step + Fraction(1, 2)) for end in (typed.lower, typed.upper))

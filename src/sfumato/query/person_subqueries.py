@@ -9,8 +9,9 @@ from sqlglot import exp
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.per_unit import resolve_key
 from sfumato.query.public_subqueries import Joined, equate_pairs, make_join, name_pairs, read_listed
+from sfumato.query.relation import is_hidden
 from sfumato.query.row_expressions import RowBinder, has_aggregate, is_aggregate
-from sfumato.query.subquery_links import EQUALITY, Comparison, Links, SubqueryRows
+from sfumato.query.subquery_links import Comparison, Links, SubqueryRows, filters_rows
 
 OTHERS = (
     "Compare with rows of the same person: WHERE v.id = p.id in the subquery. For a number about everyone, ask for it "
@@ -19,7 +20,6 @@ OTHERS = (
 AS_EXISTS = "Write EXISTS (SELECT 1 FROM t WHERE t.id = v.id AND t.x = v.x). NOT IN differs where a value is NULL."
 ONE_AGGREGATE = "Select COUNT(*), SUM(x), AVG(x), MIN(x) or MAX(x)."
 ALWAYS = "Leave it out, or select a column without an aggregate: EXISTS (SELECT 1 FROM ...)."
-WHOLE = "Compare whole numbers, dates or moments. For other numbers, compare with (SELECT MIN(x) ...) or MAX(x)."
 
 
 class PersonSubquery:
@@ -34,7 +34,7 @@ class PersonSubquery:
         self.columns: list[exp.Expr] = []
         self._measured = 0
 
-    def join(self) -> Joined:
+    def join(self) -> Joined:  # noqa: PLR0911 - one return a form
         """The joins and the value."""
         self._check_limit()
         aggregated = self.having is not None or any(has_aggregate(column) for column in self.select.expressions)
@@ -53,8 +53,10 @@ class PersonSubquery:
         if one_row:
             return self._join_having()
         value = self._is_there("n")
-        if not isinstance(self.node, exp.In) or self._lists_people() or _filters_rows(self.node):
+        if not isinstance(self.node, exp.In) or filters_rows(self.node):
             return Joined((self._join_groups(),), value)
+        if not any(self.scope.leads_to_person(column) for column, _ in self.links.pairs):
+            return Joined((self._join_groups(),), self._compare_ids(self.node, value))
         return self._join_list(self.node, value)
 
     def _check_limit(self) -> None:
@@ -76,8 +78,18 @@ class PersonSubquery:
             value = exp.Case(ifs=[kept], default=exp.false())
         return Joined((self._join_groups(),), value)
 
-    def _lists_people(self) -> bool:
-        return self.scope.is_person(self.pairs[0][0])
+    def _compare_ids(self, node: exp.In, there: exp.Expr) -> exp.Expr:
+        """id NOT IN (SELECT id ...): the list has no NULL. The id may be NULL after an outer join, or if it links."""
+        if any(join.side for join in self.select.args.get("joins") or []):
+            raise build_syntax_refusal(
+                node, "IN (SELECT ...)[at] lists ids that an outer join may leave out", AS_EXISTS
+            )
+        around = node.find_ancestor(exp.Select)
+        kept = [] if around is None else [join for join in around.args.get("joins") or [] if join.side]
+        if self.scope.is_person(self.pairs[0][0]) and all(is_hidden(join.this.alias) for join in kept):
+            return there
+        missing = exp.If(this=exp.Is(this=node.this.copy(), expression=exp.Null()), true=exp.Null())
+        return exp.Case(ifs=[missing], default=there)
 
     def _join_aggregate(self) -> Joined:
         """(SELECT SUM(x) ...) in the place of a number."""
@@ -104,6 +116,8 @@ class PersonSubquery:
     def _measure(self, expression: exp.Expr) -> exp.Expr:
         """An expression of aggregates, with columns of the join in their places. It is computed for the outer row."""
         made = exp.Paren(this=expression.copy())
+        for average in [one for one in made.walk(prune=is_aggregate) if isinstance(one, exp.Avg)]:
+            self._keep_equal_values(average)
         for node in [one for one in made.walk(prune=is_aggregate) if is_aggregate(one)]:
             name = f"v{self._measured}"
             self._measured += 1
@@ -118,15 +132,17 @@ class PersonSubquery:
                 raise build_syntax_refusal(column, what, ONE_AGGREGATE)
         return made
 
+    def _keep_equal_values(self, node: exp.Avg) -> None:
+        """AVG(x) of equal reals is x, which may be compared with it: others are added up on a grid."""
+        if isinstance(node.this, exp.Distinct) or RowBinder(self.scope).bind(node.this).whole:
+            return
+        least, most = exp.Min(this=node.this.copy()), exp.Max(this=node.this.copy())
+        equal = exp.If(this=exp.EQ(this=least, expression=most), true=least.copy())
+        node.replace(exp.Case(ifs=[equal], default=node.copy()))
+
     def _join_comparison(self) -> Joined:
         """EXISTS (... AND inner < outer): the least inner value is below the outer one. NULL makes it false."""
-        (one, *more) = self.links.comparisons
-        if more or self.group is not None or not isinstance(self.node, exp.Exists) or self.having is not None:
-            what = "This condition[at] links a subquery to the outer row other than by '='"
-            raise build_syntax_refusal(one.node, what, EQUALITY)
-        typed = RowBinder(self.scope).bind(one.inner)
-        if typed.type not in ("date", "datetime") and not typed.whole:
-            raise build_syntax_refusal(one.node, "EXISTS compares other values than whole numbers[at]", WHOLE)
+        (one,) = self.links.comparisons
         value = exp.Case(ifs=[exp.If(this=self._compare_ends(one), true=exp.true())], default=exp.false())
         return Joined((self._join_groups(),), value)
 
@@ -200,9 +216,12 @@ class PersonSubquery:
         return exp.Case(ifs=[exp.If(this=exp.and_(*(one.copy() for one in self.links.outside)), true=found)])
 
 
-def _filters_rows(node: exp.Expr) -> bool:
-    """Does it stand in WHERE, joined by AND alone? Then unknown and false are the same."""
-    above = node.parent
-    while isinstance(above, (exp.And, exp.Paren)):
-        above = above.parent
-    return isinstance(above, exp.Where)
+def compares_ends(node: exp.Expr, select: exp.Select, rows: SubqueryRows, links: Links) -> bool:
+    """Is it EXISTS (... AND inner < outer), of which the least or the greatest inner value is enough?"""
+    (one, *more) = links.comparisons
+    if more or not isinstance(node, exp.Exists) or any(map(select.args.get, ("group", "having"))):
+        return False
+    if any(has_aggregate(column) for column in select.expressions) or one.inner.find(exp.Query):
+        return False
+    typed = RowBinder(rows.relation.scope).bind(one.inner)
+    return typed.type in ("date", "datetime") or (typed.whole and typed.lower is not None and typed.upper is not None)

@@ -21,6 +21,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
     person: set[str] = set()
     links: dict[str, tuple[str, str]] = {}
     public: dict[str, int] = {}
+    partners: dict[str, Typed] = {}
     for selected in node.expressions:
         if isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)):
             starred = isinstance(selected, exp.Star)
@@ -33,6 +34,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
                     columns[name] = item.columns[name]
                 person |= item.person
                 links |= item.links
+                partners |= item.partners
                 public |= item.public or {}
             continue
         name = read_column_name(selected, columns)
@@ -42,6 +44,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
             columns[name] = item.columns[column]
             person |= {name} if column in item.person else set()
             links |= {name: item.links[column]} if column in item.links else {}
+            partners |= {name: item.partners[column]} if column in item.partners else {}
             public |= {name: item.public[column]} if item.public and column in item.public else {}
         else:
             columns[name] = binder.bind(bare)
@@ -57,6 +60,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
         frozenset(person),
         links,
         None if derive_extent(inner.source).private else public,
+        partners=partners,
     )
     return replace(inner, items=(made,))
 

@@ -7,11 +7,15 @@ from sqlglot import exp
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.relation import Relation
 from sfumato.query.row_expressions import has_aggregate
-from sfumato.query.subquery_links import Links
+from sfumato.query.subquery_links import Links, filters_rows
 
 KNOWN = "The table is public: compute the value from it yourself, and write it into the question."
 ONE_ROW = "Compare with a column that has each value once in the public table, and declare that it is unique."
 ONE_COLUMN = "Select one column."
+AS_EXISTS = (
+    "Write EXISTS (SELECT 1 FROM t WHERE t.x = v.x). NOT IN differs where a value is NULL, or where there is none."
+)
+AGGREGATING = ("group", "having")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +56,23 @@ def read_listed(node: exp.In, select: exp.Select, relation: Relation) -> exp.Exp
     return found
 
 
-def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relation, links: Links) -> Joined:
-    """The row of a public table that has the value."""
-    pairs = list(links.pairs)
-    if isinstance(node, exp.In):
-        pairs.insert(0, (read_listed(node, select, relation), node.this))
-    if links.comparisons:
-        what = "This condition[at] links a public table to the outer row other than by '='"
-        raise build_syntax_refusal(links.comparisons[0].node, what, "Join the public table instead.")
-    if not pairs:
-        raise build_syntax_refusal(node, "A subquery[at] has one value for all rows", KNOWN)
-    if any(has_aggregate(column) for column in select.expressions) or select.args.get("group"):
+def _refuse_clauses(node: exp.Expr, select: exp.Select) -> None:
+    """Refuse what a join with one row of the public table would leave out."""
+    if any(has_aggregate(column) for column in select.expressions) or any(map(select.args.get, AGGREGATING)):
         raise build_syntax_refusal(node, "A subquery[at] aggregates a public table", KNOWN)
+    for clause in ("limit", "offset", "qualify", "distinct"):
+        given = select.args.get(clause)
+        if given and not (clause == "distinct" and given.args.get("on") is None):
+            what = f"{clause.upper()}[at] in a subquery about a public table is not supported"
+            raise build_syntax_refusal(given, what, "Leave it out, if the question means the same without it.")
+    if isinstance(node, exp.In) and not filters_rows(node):
+        raise build_syntax_refusal(node, "IN (SELECT ...)[at] may be unknown here", AS_EXISTS)
+    if isinstance(node, exp.Subquery) and len(select.expressions) != 1:
+        raise build_syntax_refusal(node, "A subquery in the place of a value[at] has several columns", ONE_COLUMN)
+
+
+def _refuse_several_rows(node: exp.Expr, pairs: list[tuple[exp.Expr, exp.Expr]], relation: Relation) -> None:
+    """Refuse values that several rows of the public table may have."""
     most = []
     for column, _ in pairs:
         if isinstance(column, exp.Column):
@@ -72,22 +81,36 @@ def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relati
     if not most or min(most) != 1:
         what = "Several rows of the public table may have the same value here"
         raise build_syntax_refusal(node, what, ONE_ROW)
+
+
+def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relation, links: Links) -> Joined:
+    """The row of a public table that has the value."""
+    pairs = list(links.pairs)
+    if isinstance(node, exp.In):
+        pairs.insert(0, (read_listed(node, select, relation), node.this))
+    if links.comparisons or links.mixed:
+        what = "This condition[at] links a public table to the outer row other than by '='"
+        condition = [*(one.node for one in links.comparisons), *links.mixed][0]
+        raise build_syntax_refusal(condition, what, "Join the public table instead.")
+    if not pairs:
+        raise build_syntax_refusal(node, "A subquery[at] has one value for all rows", KNOWN)
+    _refuse_clauses(node, select)
+    _refuse_several_rows(node, pairs, relation)
     columns = name_pairs(pairs)
     there: exp.Expr = exp.Not(this=exp.Is(this=exp.column("k0", alias), expression=exp.Null()))
     if links.outside:
         there = exp.and_(*(condition.copy() for condition in links.outside), there)
         there = exp.Case(ifs=[exp.If(this=there, true=exp.true())], default=exp.false())
     value = there
-    if isinstance(node, exp.In):  # NULL IN (...) is NULL
-        unknown = exp.If(this=exp.Is(this=node.this.copy(), expression=exp.Null()), true=exp.Null())
-        value = exp.Case(ifs=[unknown], default=there)
-    elif isinstance(node, exp.Subquery):
+    if isinstance(node, exp.Subquery):
         columns.append(exp.alias_(select.expressions[0].unalias().copy(), "v"))
         value = exp.column("v", alias)
         if links.outside:
             value = exp.Case(ifs=[exp.If(this=exp.and_(*(one.copy() for one in links.outside)), true=value)])
     made = exp.Select(expressions=columns, from_=select.args["from_"].copy())
     made.set("joins", [join.copy() for join in select.args.get("joins") or []])
+    if select.args.get("with_") is not None:
+        made.set("with_", select.args["with_"].copy())
     if links.inside:
         made.set("where", exp.Where(this=exp.and_(*(one.copy() for one in links.inside))))
     return Joined((make_join(made, alias, equate_pairs(pairs, alias)),), value)

@@ -21,6 +21,11 @@ DERIVED = "this subquery"  # in messages, and instead of a table's name
 HIDDEN_ALIAS = "__sfumato_subquery"  # of joins that replace subqueries: only their own values name them
 
 
+def is_hidden(alias: str) -> bool:
+    """Is it the alias of a join that replaces a subquery?"""
+    return alias.startswith(HIDDEN_ALIAS)
+
+
 @dataclass(frozen=True, slots=True)
 class FromItem:
     """One item of FROM: its alias and its columns, some of which are the person's id or lead to the person."""
@@ -34,7 +39,9 @@ class FromItem:
     )  # an id column -> the (table, column) it refers to
     public: Mapping[str, int] | None = None  # of a public table: how many rows can have the same value, by column
     merged: frozenset[str] = frozenset()  # columns of USING, which another item shows: named only with the alias
-    partner: Typed | None = None  # after an outer join: not NULL in the rows in which this item has a row
+    partners: Mapping[str, Typed] = field(
+        default_factory=dict
+    )  # a person's id that is NULL in rows of an outer join -> a value that is NULL in the same rows
 
     @classmethod
     def build_from_table(cls, table: Table, alias: str, prefix: str) -> "FromItem":
@@ -55,7 +62,7 @@ class FromItem:
     @property
     def hidden(self) -> bool:
         """Is it a join that replaces a subquery? A name of the question never means its columns."""
-        return self.alias.startswith(HIDDEN_ALIAS)
+        return is_hidden(self.alias)
 
     @property
     def has_link(self) -> bool:
@@ -119,6 +126,15 @@ class Scope:
             return False
         item, name = self.resolve(node)
         return name in item.person
+
+    def find_partner(self, node: exp.Expr) -> Typed | None:
+        """What is NULL in the rows in which an outer join made this person's id NULL. None: the id is never NULL."""
+        if not isinstance(node, exp.Column):
+            return None
+        item, name = self.resolve(node)
+        partner = item.partners.get(name)
+        known = None if partner is None else self.narrowed.get(partner.expression)
+        return None if known is not None and known.present else partner
 
     def leads_to_person(self, node: exp.Expr) -> bool:
         """Is this the person's id, or the link of a table whose rows belong to the person of another table's row?"""

@@ -144,7 +144,7 @@ class RowBinder:
         if item.columns[name].type != "id":
             return None
         never = functions.type_literal(True)
-        return (item.partner or never) if name in item.person else item.columns[name]
+        return item.partners.get(name, never) if name in item.person else item.columns[name]
 
     def _bind_comparison(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
         """Bind a comparison. A text that is compared with a date is read as a date."""

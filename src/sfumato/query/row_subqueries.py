@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from sfumato.catalog.names import find_name
 from sfumato.kernel.row_sources import derive_extent
+from sfumato.query.outer_rows import meet_outer_rows
 from sfumato.query.parse import build_syntax_refusal
-from sfumato.query.person_subqueries import PersonSubquery
+from sfumato.query.person_subqueries import PersonSubquery, compares_ends
 from sfumato.query.public_subqueries import join_public
 from sfumato.query.relation import HIDDEN_ALIAS
 from sfumato.query.row_expressions import flatten, is_aggregate
@@ -44,11 +45,16 @@ def _join(node: exp.Expr, made: exp.Select, alias: str, bind_rows: BindRows, cte
     rows = SubqueryRows(select, bind_rows, ctes)
     links = rows.read_links(select)
     if derive_extent(rows.relation.source).private:
+        if links.mixed or (links.comparisons and not compares_ends(node, select, rows, links)):
+            select, links = meet_outer_rows(node, select, alias, rows, links)
+            rows = SubqueryRows(select, bind_rows, ctes)
         joined = PersonSubquery(node, select, alias, rows, links).join()
     else:
         joined = join_public(node, select, alias, rows.relation, links)
-    for join in joined.joins:
-        made.append("joins", join)
+    joins = list(made.args.get("joins") or [])
+    user = node.find_ancestor(exp.Join)  # the condition of an earlier subquery's join: what it compares comes before
+    place = next((number for number, join in enumerate(joins) if join is user), len(joins))
+    made.set("joins", [*joins[:place], *joined.joins, *joins[place:]])
     node.replace(joined.value)
 
 
@@ -88,6 +94,9 @@ def _move_from_on(tree: exp.Select) -> None:
         on = join.args.get("on")
         if on is None or not _list_outermost(on):
             continue
+        if any(other.side not in ("", "LEFT") for other in tree.args["joins"]):
+            what = "A subquery[at] stands in ON, beside a RIGHT JOIN"
+            raise build_syntax_refusal(_list_outermost(on)[0], what, "Write LEFT JOIN, with the tables exchanged.")
         parts = flatten(on) if isinstance(on.unnest(), exp.And) else [on]
         kept = [part.copy() for part in parts if not _list_outermost(part)]
         if join.side or not kept:
@@ -103,7 +112,11 @@ def _list_outermost(node: exp.Expr) -> list[exp.Expr]:
         listed = isinstance(inner, exp.In) and inner.args.get("query") is not None
         return listed or isinstance(inner, (exp.Exists, exp.Subquery))
 
-    return [inner for inner in node.walk(prune=is_subquery) if is_subquery(inner)]
+    found: list[exp.Expr] = []
+    for inner in node.walk(prune=is_subquery):
+        if is_subquery(inner):  # a subquery may be what IN compares: it comes first
+            found += [*(_list_outermost(inner.this) if isinstance(inner, exp.In) else []), inner]
+    return found
 
 
 def _is_about_a_row(node: exp.Expr, tree: exp.Select) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sfumato.catalog.names import find_name
-from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.relation import Relation
 from sfumato.query.row_expressions import flatten
 from sfumato.query.with_clause import CTEs
@@ -16,8 +15,8 @@ COMPARED: dict[type[exp.Expr], type[exp.Expr]] = {  # a comparison, and the same
     exp.LT: exp.GT, exp.LTE: exp.GTE, exp.GT: exp.LT, exp.GTE: exp.LTE, exp.NEQ: exp.NEQ,
 }  # fmt: skip
 EQUALITY = (
-    "Write the condition as inner column = outer column. EXISTS also takes one of <, <=, >, >=, <> between an inner "
-    "and an outer value."
+    "Write conditions of inner and outer columns, joined by AND: comparisons of columns of one outer table, and the "
+    "person's id = the outer one."
 )
 
 
@@ -37,6 +36,7 @@ class Links:
 
     pairs: list[tuple[exp.Expr, exp.Expr]] = field(default_factory=list)  # inner column = outer expression
     comparisons: list[Comparison] = field(default_factory=list)
+    mixed: list[exp.Expr] = field(default_factory=list)  # about columns of both, other than one comparison
     inside: list[exp.Expr] = field(default_factory=list)  # about inner columns alone
     outside: list[exp.Expr] = field(default_factory=list)  # about the outer row alone
 
@@ -51,7 +51,34 @@ class SubqueryRows:
     def _bind_from(self, select: exp.Select) -> Relation:
         probe = exp.Select(from_=select.args["from_"].copy(), expressions=[exp.Star()])
         probe.set("joins", [join.copy() for join in select.args.get("joins") or []])
+        if select.args.get("with_") is not None:
+            probe.set("with_", select.args["with_"].copy())
+        if any(join.args.get("on") is None and not join.args.get("using") for join in probe.args["joins"]):
+            probe.set("where", self._find_equalities(select, probe))
         return self._bind_rows(probe, self._ctes)
+
+    def _find_equalities(self, select: exp.Select, probe: exp.Select) -> exp.Where | None:
+        """FROM b, c WHERE b.id = c.id: the equalities in WHERE that link the tables."""
+        items = [probe.args["from_"].this, *(join.this for join in probe.args["joins"])]
+        relations = [self.bind_item(item, probe.args.get("with_")) for item in items]
+        where = select.args.get("where")
+        found = [
+            condition.copy()
+            for condition in ([] if where is None else _split_and(where.this))
+            if isinstance(condition.unnest(), exp.EQ)
+            and all(isinstance(side.unnest(), exp.Column) for side in condition.unnest().iter_expressions())
+            and all(
+                any(_has_column(relation, column) for relation in relations)
+                for column in condition.find_all(exp.Column)
+            )
+        ]
+        return exp.Where(this=exp.and_(*found)) if found else None
+
+    def bind_item(self, item: exp.Expr, clause: exp.Expr | None = None) -> Relation:
+        """The rows of one item of FROM, with the parts of WITH that it may name."""
+        alone = exp.Select(from_=exp.From(this=item.copy()), expressions=[exp.Star()])
+        alone.set("with_", None if clause is None else clause.copy())
+        return self._bind_rows(alone, self._ctes)
 
     def is_inner(self, column: exp.Column) -> bool:
         """Is it a column of the subquery's rows?"""
@@ -100,12 +127,19 @@ class SubqueryRows:
                     kind = COMPARED[type(bare)] if turned else type(bare)
                     found.comparisons.append(Comparison(kind, one.unnest(), two, condition))
                     return
-        what = "This condition[at] links a subquery to the outer row other than by one comparison"
-        raise build_syntax_refusal(condition, what, EQUALITY)
+        found.mixed.append(condition)
 
     def _is_side(self, node: exp.Expr, *, inner: bool) -> bool:
         columns = self.list_free(node)
         return bool(columns) and all(self.is_inner(column) is inner for column in columns)
+
+
+def filters_rows(node: exp.Expr) -> bool:
+    """Does it stand in WHERE, joined by AND alone? Then unknown and false are the same."""
+    above = node.parent
+    while isinstance(above, (exp.And, exp.Paren)):
+        above = above.parent
+    return isinstance(above, exp.Where)
 
 
 def _has_column(relation: Relation, column: exp.Column) -> bool:

@@ -47,3 +47,30 @@ SELECT LOGICAL_OR(quantity > 50) FROM professors
 
 --: refused unknown-name
 SELECT RANGE_BUCKET(test_score, [0, 50, 80]) AS b, COUNT(*) FROM students GROUP BY b
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1000, delta = .01, max_groups_contributed = 2, privacy_unit_column = id) item, COUNT(*) AS orders FROM professors GROUP BY item
+--~ SELECT item, COUNT(*) AS orders FROM professors GROUP BY item
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1000, delta = 1e-5, privacy_unit_column = id) year, AVG(test_score, contribution_bounds_per_group => (0, 100)) AS score FROM students GROUP BY year
+--~ SELECT year, AVG(test_score) AS score FROM students GROUP BY year
+
+SELECT `year`, APPROX_COUNT_DISTINCT(test_score) AS scores FROM `mydataset.students` GROUP BY `year`
+--~ SELECT year, COUNT(DISTINCT test_score) AS scores FROM students GROUP BY year
+
+SELECT item, SAFE_DIVIDE(SUM(quantity), COUNT(DISTINCT id)) AS per_professor FROM mydataset.professors GROUP BY item
+--~ SELECT item, SUM(quantity) / COUNT(DISTINCT id) AS per_professor FROM professors GROUP BY item
+
+SELECT COUNTIF(test_score >= 60) / COUNT(*) AS pass_rate FROM students
+--~ SELECT COUNT(*) FILTER (WHERE test_score >= 60) / COUNT(*) AS pass_rate FROM students
+
+SELECT s.year, SUM(IF(p.item = 'pen', p.quantity, 0)) AS pens FROM professors AS p JOIN students AS s ON p.id = s.id GROUP BY s.year
+--~ SELECT s.year, SUM(CASE WHEN p.item = 'pen' THEN p.quantity ELSE 0 END) AS pens FROM professors AS p JOIN students AS s ON p.id = s.id GROUP BY s.year
+
+--: refused syntax
+SELECT ROUND(VAR_SAMP(test_score), 2) AS v FROM students WHERE year IN UNNEST([1, 2])
+
+SELECT item, total FROM (SELECT item, SUM(quantity) AS total FROM professors GROUP BY item) WHERE total > 100 ORDER BY total DESC LIMIT 3
+
+SELECT COUNT(*) AS heavy FROM students s WHERE (SELECT SUM(p.quantity) FROM professors p WHERE p.id = s.id) > 50
+
+WITH spend AS (SELECT id, SUM(quantity) AS q FROM professors GROUP BY id) SELECT CASE WHEN q < 30 THEN 'low' WHEN q < 80 THEN 'mid' ELSE 'high' END AS band, COUNT(*) AS people FROM spend GROUP BY band

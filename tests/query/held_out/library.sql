@@ -124,3 +124,28 @@ SELECT IFNULL(SUM(days_kept), 0) AS s FROM checkouts WHERE genre = 'Mystery'
 
 --: refused syntax
 SELECT m.id, COUNT(*) FROM members m JOIN checkouts c ON m.id = c.member_id GROUP BY m.id
+
+SELECT gender, education_level, COUNT(*) AS total FROM members WHERE age BETWEEN 18 AND 65 GROUP BY gender, education_level
+
+SELECT AVG(LEAST(books_borrowed, 20)) AS typical_books FROM members WHERE education_level <> 'up-to-high-school'
+
+SELECT m.gender, AVG(c.days_kept) AS avg_days FROM checkouts c INNER JOIN members m ON m.id = c.member_id WHERE m.age < 40 GROUP BY m.gender
+
+SELECT b.author, COUNT(*) AS loans, SUM(b.price) AS value FROM checkouts JOIN books b USING (isbn) GROUP BY b.author ORDER BY loans DESC
+
+SELECT genre, QUARTER(checkout_date) AS q, COUNT(DISTINCT member_id) AS readers FROM checkouts GROUP BY genre, q ORDER BY genre, q
+
+--: delta
+SELECT zip_code, COUNT(*) AS members FROM members GROUP BY zip_code HAVING COUNT(*) >= 20 ORDER BY members DESC
+
+SELECT COUNT(*) AS lapsed FROM members m LEFT JOIN checkouts c ON m.id = c.member_id AND c.checkout_date >= DATE '2021-10-01' WHERE c.member_id IS NULL
+
+SELECT AVG(n) AS books_per_member FROM (SELECT member_id, COUNT(DISTINCT isbn) AS n FROM checkouts GROUP BY member_id) AS t
+
+SELECT COUNT(*) AS rereads FROM checkouts c WHERE EXISTS (SELECT 1 FROM checkouts e WHERE e.member_id = c.member_id AND e.isbn = c.isbn AND e.checkout_date < c.checkout_date)
+
+SELECT COUNT(*) AS quick_returns FROM checkouts c WHERE EXISTS (SELECT 1 FROM checkouts e WHERE e.member_id = c.member_id AND e.checkout_date > c.checkout_date AND e.checkout_date <= c.checkout_date + INTERVAL 30 DAY)
+
+SELECT DATE_TRUNC('year', date_joined) AS joined, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY DATE_TRUNC('year', date_joined)) AS members_so_far FROM members WHERE date_joined < '2022-01-01' GROUP BY joined ORDER BY joined
+
+SELECT COUNT(*) FROM checkouts WHERE isbn NOT IN (SELECT isbn FROM books WHERE publication_year < 1995)

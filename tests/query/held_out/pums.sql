@@ -52,3 +52,26 @@ SELECT sex, COUNT(*) n FROM (SELECT sex, age FROM PUMS.PUMS WHERE age > 40) AS t
 SELECT AVG(LOG(income + 1)) FROM PUMS.PUMS
 
 SELECT NTILE(4) OVER (ORDER BY educ) AS q, educ, COUNT(*) FROM PUMS.PUMS GROUP BY educ ORDER BY educ
+
+SELECT married, AVG(income) AS avg_income, COUNT(*) AS respondents FROM PUMS.PUMS WHERE age >= 25 AND educ > 12 GROUP BY married
+
+SELECT CASE WHEN age < 30 THEN 'young' WHEN age < 60 THEN 'middle' ELSE 'senior' END AS bracket, STDDEV(income) AS sd FROM PUMS GROUP BY 1
+
+SELECT COUNT(*) AS n, SUM(income) / COUNT(*) AS mean_income FROM PUMS WHERE NOT (race = 1 OR race = 2)
+
+SELECT educ, sex, COUNT(pid) AS c FROM PUMS GROUP BY educ, sex HAVING COUNT(pid) > 5 ORDER BY c DESC, educ, sex
+
+SELECT ROUND(AVG(CAST(married AS FLOAT)) * 100, 1) AS pct_married FROM PUMS
+
+--: delta
+SELECT state, AVG(age) FROM PUMS GROUP BY state ORDER BY AVG(age) DESC
+
+SELECT FLOOR(income / 10000) * 10000 AS income_bin, COUNT(*) AS n FROM PUMS WHERE income < 60000 GROUP BY income_bin ORDER BY income_bin
+
+SELECT sex, CORR(age, income) AS r, COVAR_POP(educ, income) AS cov FROM PUMS GROUP BY sex
+
+SELECT AVG(income) FILTER (WHERE latino) - AVG(income) FILTER (WHERE NOT latino) AS gap FROM PUMS
+
+SELECT age // 10 AS decade, race, SUM(CASE WHEN married = 1 AND sex = 0 THEN 1 ELSE 0 END) AS married_women FROM PUMS GROUP BY ALL
+
+SELECT COUNT(*) AS rich FROM PUMS WHERE LN(income + 1) > 10.5 AND educ IN (13, 14, 15, 16)

@@ -21,7 +21,6 @@ SELECT z.Zone, COUNT(*) AS n FROM trips t LEFT JOIN zones z ON t.PULocationID = 
 
 SELECT AVG(DATE_DIFF('minute', tpep_pickup_datetime, tpep_dropoff_datetime)) AS minutes FROM trips
 
---: refused syntax
 SELECT AVG(EXTRACT(EPOCH FROM (tpep_dropoff_datetime - tpep_pickup_datetime)) / 60) AS minutes FROM trips
 
 SELECT AVG(trip_distance / (DATE_DIFF('minute', tpep_pickup_datetime, tpep_dropoff_datetime) / 60.0)) AS mph FROM trips WHERE DATE_DIFF('minute', tpep_pickup_datetime, tpep_dropoff_datetime) > 1
@@ -68,3 +67,27 @@ SELECT to_char(tpep_pickup_datetime, 'YYYY-MM-DD') AS d, COUNT(*) FROM trips GRO
 SELECT EXTRACT(ISODOW FROM tpep_pickup_datetime) IN (6, 7) AS weekend, AVG(tip_amount) FROM trips GROUP BY weekend
 
 SELECT APPROX_COUNT_DISTINCT(PULocationID) FROM trips
+
+SELECT VendorID, AVG(tip_amount / NULLIF(fare_amount, 0)) AS tip_share FROM trips WHERE payment_type = 1 AND fare_amount > 5 GROUP BY VendorID
+
+SELECT EXTRACT(HOUR FROM tpep_pickup_datetime) AS h, COUNT(*) AS trips FROM trips WHERE EXTRACT(DOW FROM tpep_pickup_datetime) IN (0, 6) GROUP BY h ORDER BY h
+
+SELECT AVG(DATE_DIFF('minute', tpep_pickup_datetime, tpep_dropoff_datetime)) AS minutes FROM trips WHERE trip_distance > 1
+
+SELECT AVG(EXTRACT(EPOCH FROM (tpep_dropoff_datetime - tpep_pickup_datetime)) / 60) AS avg_minutes FROM trips
+
+SELECT z.Borough, passenger_count, COUNT(*) AS n FROM trips t JOIN zones z ON t.PULocationID = z.LocationID GROUP BY z.Borough, passenger_count HAVING COUNT(*) > 0
+
+SELECT PULocationID, SUM(total_amount) AS revenue, RANK() OVER (ORDER BY SUM(total_amount) DESC) AS place FROM trips GROUP BY PULocationID
+
+SELECT COUNT(*) AS airport FROM trips WHERE PULocationID = (SELECT LocationID FROM zones WHERE Zone = 'JFK')
+
+SELECT payment_type, COUNT(*) AS n, AVG(trip_distance) AS miles, SUM(fare_amount + tip_amount) AS gross FROM trips WHERE tpep_pickup_datetime BETWEEN '2023-01-10' AND '2023-01-20' GROUP BY payment_type
+
+SELECT COUNT(*) AS long_for_rider FROM trips t WHERE t.trip_distance > (SELECT AVG(o.trip_distance) FROM trips o WHERE o.rider_id = t.rider_id)
+
+SELECT COUNT(*) AS top_fares FROM trips t WHERE t.fare_amount = (SELECT MAX(o.fare_amount) FROM trips o WHERE o.rider_id = t.rider_id)
+
+SELECT COUNT(*) AS top_fares FROM trips t JOIN (SELECT rider_id, MAX(fare_amount) AS top FROM trips GROUP BY rider_id) m ON m.rider_id = t.rider_id WHERE t.fare_amount = m.top
+
+SELECT DATE(tpep_pickup_datetime) AS day, COUNT(DISTINCT rider_id) AS riders FROM trips GROUP BY DATE(tpep_pickup_datetime) ORDER BY day LIMIT 7

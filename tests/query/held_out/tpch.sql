@@ -58,3 +58,27 @@ SELECT COUNT(*) FROM customer c LEFT JOIN orders o ON o.o_custkey = c.c_custkey 
 SELECT MONTHNAME(o_orderdate) AS month, COUNT(*) AS n FROM orders GROUP BY month, MONTH(o_orderdate) ORDER BY MONTH(o_orderdate)
 
 SELECT c_nationkey, RANK() OVER (ORDER BY SUM(o_totalprice) DESC) AS r FROM customer JOIN orders ON o_custkey = c_custkey GROUP BY c_nationkey ORDER BY r
+
+SELECT l_returnflag, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS base, SUM(l_extendedprice * (1 - l_discount)) AS disc, AVG(l_quantity), COUNT(*) FROM lineitem WHERE l_shipdate <= DATE '1996-09-01' - INTERVAL '60' DAY GROUP BY l_returnflag ORDER BY l_returnflag
+
+SELECT SUM(l_extendedprice * l_discount) AS revenue FROM lineitem WHERE l_shipdate >= DATE '1995-06-01' AND l_shipdate < DATE '1995-06-01' + INTERVAL '1' YEAR AND l_discount BETWEEN 0.03 AND 0.07 AND l_quantity < 24
+
+SELECT n_name, SUM(o_totalprice) AS total FROM customer, orders, nation WHERE c_custkey = o_custkey AND c_nationkey = n_nationkey AND n_region = 'EUROPE' GROUP BY n_name ORDER BY total DESC
+
+SELECT l_shipmode, SUM(CASE WHEN o_orderpriority = '1-URGENT' OR o_orderpriority = '2-HIGH' THEN 1 ELSE 0 END) AS high_line_count FROM orders JOIN lineitem USING (o_orderkey) WHERE l_commitdate < l_receiptdate AND l_shipdate < l_commitdate GROUP BY l_shipmode ORDER BY l_shipmode
+
+SELECT c_count, COUNT(*) AS custdist FROM (SELECT c_custkey, COUNT(o_orderkey) AS c_count FROM customer LEFT OUTER JOIN orders ON c_custkey = o_custkey AND o_orderstatus <> 'P' GROUP BY c_custkey) AS c_orders GROUP BY c_count ORDER BY custdist DESC, c_count DESC
+
+SELECT COUNT(*) FROM customer WHERE c_acctbal > 5000 AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey AND o_orderstatus = 'O')
+
+SELECT o_orderpriority, COUNT(*) AS order_count FROM orders WHERE EXISTS (SELECT * FROM lineitem WHERE lineitem.o_orderkey = orders.o_orderkey AND l_commitdate < l_receiptdate) GROUP BY o_orderpriority ORDER BY o_orderpriority
+
+SELECT COUNT(*) AS big_orders FROM orders WHERE o_orderkey IN (SELECT o_orderkey FROM lineitem GROUP BY o_orderkey HAVING SUM(l_quantity) > 60)
+
+SELECT COUNT(*) AS unshipped FROM orders WHERE o_orderkey NOT IN (SELECT o_orderkey FROM lineitem WHERE l_shipmode = 'AIR')
+
+SELECT EXTRACT(YEAR FROM o_orderdate) AS o_year, SUM(CASE WHEN n_name = 'BRAZIL' THEN o_totalprice ELSE 0 END) / SUM(o_totalprice) AS mkt_share FROM orders JOIN customer ON o_custkey = c_custkey JOIN nation ON c_nationkey = n_nationkey GROUP BY o_year ORDER BY o_year
+
+SELECT COUNT(*) FROM lineitem l WHERE l.l_quantity < (SELECT 0.5 * AVG(m.l_quantity) FROM lineitem m WHERE m.o_orderkey = l.o_orderkey)
+
+SELECT AVG(gap) AS days_to_next FROM (SELECT o_custkey, DATE_DIFF('day', MIN(o_orderdate), MAX(o_orderdate)) AS gap FROM orders GROUP BY o_custkey HAVING COUNT(*) > 1) AS g

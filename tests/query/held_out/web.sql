@@ -148,3 +148,30 @@ SELECT event_name, MEDIAN(amount) AS med FROM events GROUP BY event_name
 SELECT * FROM (SELECT device, COUNT(*) AS n FROM events GROUP BY device) WHERE n > 100 ORDER BY n DESC
 
 SELECT STDDEV(spend) FROM (SELECT user_id, SUM(amount) AS spend FROM events GROUP BY user_id)
+
+SELECT COUNT(*), COUNT(DISTINCT user_id) FROM events WHERE event_at >= TIMESTAMP '2024-06-01 00:00:00' AND device = 'mobile'
+
+SELECT MOD(RegionID, 2) AS parity, COUNT(*) FROM events GROUP BY parity
+
+SELECT event_name, AVG(EXTRACT(EPOCH FROM event_at)) AS mean_time FROM events GROUP BY event_name
+
+SELECT COUNT(*) AS repeat_purchases FROM events e WHERE e.event_name = 'purchase' AND EXISTS (SELECT 1 FROM events p WHERE p.user_id = e.user_id AND p.event_name = 'purchase' AND p.event_at < e.event_at AND p.event_at >= e.event_at - INTERVAL '90 days')
+
+SELECT COUNT(*) AS first_touches FROM events e WHERE (SELECT COUNT(*) FROM events x WHERE x.user_id = e.user_id AND x.event_at < e.event_at) = 0
+
+--: refused syntax
+SELECT u.country, COUNT(DISTINCT e.user_id) * 100.0 / COUNT(DISTINCT u.user_id) AS active_pct FROM users u LEFT JOIN events e ON u.user_id = e.user_id AND e.event_at >= '2024-09-01' GROUP BY u.country
+
+SELECT strftime(event_at, '%Y-%m') AS month, SUM(amount) AS revenue, SUM(amount) - LAG(SUM(amount)) OVER (ORDER BY strftime(event_at, '%Y-%m')) AS change FROM events WHERE event_name = 'purchase' AND event_at < '2024-12-01' GROUP BY month ORDER BY month
+
+SELECT device, COUNT(*) FILTER (WHERE event_name = 'click') AS clicks, COUNT(*) FILTER (WHERE event_name = 'view') AS views FROM events GROUP BY device ORDER BY clicks DESC
+
+--: about
+SELECT CASE WHEN ResolutionWidth >= 1900 THEN 'hd' ELSE 'sd' END AS screen, MEDIAN(amount) AS median_amount FROM events GROUP BY screen
+
+--: delta
+SELECT SearchPhrase, MIN(amount) AS low, COUNT(*) AS c FROM events WHERE SearchPhrase LIKE '%s' GROUP BY SearchPhrase ORDER BY c DESC
+
+SELECT plan, AVG(DATE_DIFF('day', CAST(signup_at AS DATE), DATE '2024-12-31')) AS tenure FROM users GROUP BY plan
+
+SELECT COUNT(*) AS silent FROM users WHERE user_id NOT IN (SELECT user_id FROM events WHERE event_name IN ('click', 'purchase'))
