@@ -20,7 +20,7 @@ from sfumato.service.api import make_app
 from sfumato.service.group_commit import GroupCommit
 from sfumato.service.jobs import CHARGED, ENDED, NOT_CHARGED
 from sfumato.service.service_settings import ServiceSettings
-from sfumato.service.service_shell import MOST_DEPTH, find_wait, measure_depth
+from sfumato.service.service_shell import MOST_DEPTH, measure_depth
 from sfumato.service.shared_threads import MOST_OF_ONE, SharedThreads
 
 SUM = "SELECT SUM(age) AS s FROM people"
@@ -416,11 +416,6 @@ def test_answers_leave_at_fixed_steps(clinic):
             before = time.monotonic()
             ask(client, clinic, sql)
             assert time.monotonic() - before >= 0.5
-
-
-@pytest.mark.parametrize(("taken", "leaves"), [(0.0, 0.5), (0.25, 0.5), (0.5, 0.5), (0.625, 1.0), (1.75, 2.0)])
-def test_an_answer_waits_until_the_next_step(taken, leaves):
-    assert taken + find_wait(taken, 0.5) == leaves
 
 
 def test_the_ledger_is_paged_exported_and_verified(client, clinic):

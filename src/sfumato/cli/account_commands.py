@@ -186,12 +186,15 @@ def set_grant(
     """Grant an analyst a limit on a dataset, within the dataset's own budget, in place of an earlier grant."""
     with refusals(as_json):
         from sfumato.catalog.catalog_file import load_catalog
+        from sfumato.service.grant_limits import check_grant
 
         known = load_catalog(context.obj)
+        here = dataset in (None, known.name)
         with open_accounts(context.obj, accounts) as made:
             grant = made.set_grant(
                 name, dataset or known.name, epsilon, delta=delta, per_query=per_query,
                 per_query_delta=per_query_delta, expires=until,
+                check=lambda grant: check_grant(grant, known.budget) if here else None,
             )  # fmt: skip
         if as_json:
             print_json({part: getattr(grant, part) for part in grant.__slots__})

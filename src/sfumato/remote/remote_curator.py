@@ -59,7 +59,7 @@ class RemoteCurator:
         body = _write_prices(sql, epsilon, rho, delta, confidence) | (
             {} if margin is None else {"margin": dict(margin)}
         )
-        return read_answer_wire(self._connection.post("datasets", self.name, "queries", body=body, once=True))
+        return read_answer_wire(self._connection.ask("datasets", self.name, "queries", body=body))
 
     def preview(
         self,

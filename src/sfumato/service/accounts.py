@@ -235,10 +235,11 @@ class Accounts:
         per_query_delta: Number | None = None,
         expires: datetime | None = None,
         by: str = "",
+        check: Callable[["Grant"], None] = lambda _: None,
     ) -> Grant:
         """Grant an analyst a limit on a dataset, in place of an earlier grant. What they spent stays spent.
 
-        `expires` without a time zone is in UTC, whichever machine it is set on.
+        `expires` without a time zone is in UTC, whichever machine it is set on. `check` may refuse the grant.
         """
         limit = Budget(epsilon, delta)
         single = "" if per_query is None else write_plain(read_positive_decimal(per_query, "per_query"))
@@ -255,6 +256,7 @@ class Accounts:
             single_delta,
             ends,
         )
+        check(grant)
         with self.transaction() as connection:
             if connection.execute(sa.select(USERS.c.name).where(USERS.c.name == user)).first() is None:
                 raise _build_unknown_user(user)

@@ -10,7 +10,6 @@ from fastapi import FastAPI, Header, Response
 from fastapi.responses import JSONResponse
 
 from sfumato.catalog.catalog_file import write_public_catalog
-from sfumato.errors import InvalidParameter
 from sfumato.remote.answer_wire import read_answer_wire
 from sfumato.remote.preview_wire import write_preview_wire
 from sfumato.service.accounts import Accounts, User
@@ -40,6 +39,7 @@ from sfumato.service.service_shell import ServiceShell
 from sfumato.service.sessions import Sessions
 from sfumato.service.shared_threads import SharedThreads
 from sfumato.service.site import add_site
+from sfumato.service.site_asking import add_asking
 from sfumato.service.site_lab import add_lab
 from sfumato.service.site_register import add_register
 from sfumato.service.site_surveys import add_surveys
@@ -69,7 +69,8 @@ class Service:
         asking = Asking(accounts, served, IdempotentRequests(accounts, Path(f"{settings.accounts}.requests")))
         metrics = Metrics(Path(f"{settings.accounts}.metrics"))
         return cls(settings, accounts, Sessions(accounts), served, asking,
-                   Jobs(accounts, asking, settings.most_running), metrics, SharedThreads())  # fmt: skip
+                   Jobs(accounts, asking, settings.most_running, settings.pad_seconds), metrics,
+                   SharedThreads())  # fmt: skip
 
     def close(self) -> None:
         self.jobs.close()
@@ -103,11 +104,12 @@ def make_service_app(settings: ServiceSettings) -> FastAPI:
     _add_datasets(app, service)
     _add_jobs(app, service)
     add_owner_routes(app, service.accounts, service.served, service.metrics, settings.metrics_token)
-    add_site(app, service.accounts, service.sessions, service.served, service.asking)
+    add_site(app, service.accounts, service.sessions, service.served)
+    add_asking(app, service.accounts, service.served, service.jobs, service.threads, settings.wait_seconds)
     drafts = Drafts(settings.place("registered"), settings.sources, settings.most_upload_bytes)
     add_register(app, service.accounts, service.served, drafts)
     add_surveys(app, service.accounts, MountedSurveys(settings.place("surveys")))
-    add_lab(app)
+    add_lab(app, service.threads)
     add_error_handlers(app)
     app.add_middleware(ServiceShell, settings=settings, metrics=service.metrics)
     return app
@@ -238,6 +240,4 @@ def _write_answer(found: Wire, accept: str) -> dict[str, Any] | Response:
         return write_arrow(read_answer_wire(wire))
     if CSV in accept:
         return write_csv(read_answer_wire(wire))
-    if not any(kind in accept for kind in ("application/json", "application/*", "*/*", "")):
-        raise InvalidParameter("Accept", f"must be application/json, {CSV} or {ARROW}", "another")
-    return JSONResponse(wire)
+    return JSONResponse(wire)  # also for another kind: the answer is paid for

@@ -1,4 +1,4 @@
-"""Refusals as problem documents, or as pages. What failed unexpectedly is not described: it may quote the data."""
+"""Refusals as problem documents, or as pages. What fails unexpectedly is answered by `service_shell`."""
 
 import json
 from typing import Any
@@ -66,10 +66,6 @@ def add_error_handlers(app: FastAPI) -> None:
         answered = answer_problem(problem, error.status_code)
         answered.headers.update(error.headers or {})
         return answered
-
-    @app.exception_handler(Exception)
-    async def hide(_: Request, __: Exception) -> JSONResponse:  # its text may hold a value from the data
-        return answer_problem(write_problem(500, "internal", "The service failed.", "The owner's log has the time."))
 
 
 def answer_problem(problem: dict[str, Any], status: int | None = None) -> JSONResponse:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sfumato.service.accounts import Accounts, Grant, require_owner
 from sfumato.service.api_questions import CSV, Amount
 from sfumato.service.callers import Caller, find_any_caller
+from sfumato.service.grant_limits import check_grant
 from sfumato.service.metrics import Metrics
 from sfumato.service.served_datasets import ServedDatasets
 
@@ -108,10 +109,11 @@ def _add_grants(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> Non
     def set_grant(name: str, wanted: GrantRequest, user: Caller) -> dict[str, Any]:
         """Grant an analyst a limit, in place of an earlier one."""
         require_owner(user)
-        with served.using(name, user):
+        with served.using(name, user) as (curator, _):
             grant = accounts.set_grant(
                 wanted.user, name, wanted.epsilon, delta=wanted.delta, per_query=wanted.per_query,
                 per_query_delta=wanted.per_query_delta, expires=wanted.expires, by=user.name,
+                check=lambda grant: check_grant(grant, curator.dataset.budget),
             )  # fmt: skip
         return {part: getattr(grant, part) for part in Grant.__slots__}
 

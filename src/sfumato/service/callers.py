@@ -24,7 +24,7 @@ def find_session(request: Request) -> Session | None:
     """The session of the request's cookie."""
     secret = request.cookies.get(COOKIE)
     found: Session | None = None if secret is None else request.app.state.sessions.find(secret)
-    _note(request, found is not None)
+    _note(request, None if found is None else found.user)
     return found
 
 
@@ -55,15 +55,15 @@ def find_any_caller(request: Request) -> User:
 
 def _find_by_token(request: Request, token: str) -> User:
     user: User | None = request.app.state.accounts.find_user(token)
-    _note(request, user is not None)
+    _note(request, user)
     if user is None:
         raise NotSignedIn
     return user
 
 
-def _note(request: Request, valid: bool) -> None:
-    """Note whether the request's token or session is valid. Then its requests are counted by themselves."""
-    request.state.signed_in = valid
+def _note(request: Request, user: User | None) -> None:
+    """Note whose token or session came with the request; nobody's, if it is not valid. Then it counts for them."""
+    request.state.signed_in = "" if user is None else user.name
 
 
 def check_csrf(session: Session, sent: str) -> None:

@@ -1,19 +1,23 @@
 """The limits of a grant as losses: of all questions together, and of a single one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from sfumato.answering.desk import Desk
 from sfumato.answering.receipt import compute_cost
 from sfumato.answers.answer import Cost
+from sfumato.catalog.analysts import DEFAULT, find_analyst
 from sfumato.catalog.budget import Budget
-from sfumato.errors import PermissionDenied
+from sfumato.catalog.dataset import Dataset
+from sfumato.errors import PermissionDenied, SfumatoError
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.losses import GDP, ZCDP, PrivacyLoss
 from sfumato.ledger.charging import list_shares
 from sfumato.ledger.loss_sums import price
-from sfumato.ledger.spending import spend_on
+from sfumato.ledger.spending import convert_sublimit, spend_on
 from sfumato.service.accounts import Grant
+
+Limits = dict[str, Budget]
 
 
 def check_single_limit(desk: Desk, grant: Grant | None, analyst: str) -> Callable[[Certificate], None]:
@@ -62,6 +66,33 @@ def _is_within(cost: Cost, limit: PrivacyLoss) -> bool:
         case _:
             amount, largest = cost.epsilon, most.epsilon
     return amount is not None and largest is not None and amount <= largest and cost.delta <= most.delta
+
+
+def check_grant(grant: Grant, whole: Budget) -> None:
+    """Refuse a grant that cannot be counted in the accounting of the dataset."""
+    convert_sublimit(make_grant_budget(grant.epsilon, grant.delta, whole).loss, whole.loss)
+    if grant.per_query:
+        _read_single_limit(whole, grant)
+
+
+def list_limits(declared: Dataset, owners: Iterable[str], grants: Iterable[Grant]) -> tuple[Limits, frozenset[str]]:
+    """The analysts' own limits, and those whose grant cannot be counted: they are refused, and nobody else is.
+
+    An owner's limit is the population's own budget. A grant is in place of a limit that the catalog has for the same
+    name, or for another spelling of it.
+    """
+    limits, broken = dict(declared.analysts), set()
+    limits |= {owner: declared.budget for owner in owners if find_analyst(owner, limits.keys() - {DEFAULT}) is None}
+    for grant in grants:
+        listed = find_analyst(grant.user, limits.keys() - {DEFAULT})
+        if listed is not None:
+            del limits[listed]
+        try:
+            check_grant(grant, declared.budget)
+            limits[grant.user] = make_grant_budget(grant.epsilon, grant.delta, declared.budget)
+        except SfumatoError:
+            broken.add(grant.user)
+    return limits, frozenset(broken)
 
 
 @lru_cache(maxsize=1024)

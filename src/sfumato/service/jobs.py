@@ -7,6 +7,7 @@ Neither says anything about the data.
 
 import asyncio
 import json
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -50,6 +51,7 @@ class Job:
     stage: str  # waiting, running, done, failed or cancelled
     time: str
     outcome: Any
+    asked: str = ""  # as JSON
 
     def to_dict(self) -> dict[str, Any]:
         shown = {"id": self.id, "dataset": self.dataset, "stage": self.stage, "begun": self.time}
@@ -59,8 +61,8 @@ class Job:
 class Jobs:
     """Runs questions on some threads of this worker."""
 
-    def __init__(self, accounts: Accounts, asking: Asking, most_running: int) -> None:
-        self._accounts, self._asking = accounts, asking
+    def __init__(self, accounts: Accounts, asking: Asking, most_running: int, pad_seconds: float = 0.0) -> None:
+        self._accounts, self._asking, self._pad_seconds = accounts, asking, pad_seconds
         self._pool = ThreadPoolExecutor(most_running, thread_name_prefix="asking")
         self._running: dict[str, _Running] = {}
         self._counts: dict[str, int] = {}  # of questions, by user
@@ -129,8 +131,10 @@ class Jobs:
         untouched = here is not None and here.cancel()
         if here is not None and not untouched:
             here.interrupt(self._asking.served.interrupt)
-        self._end(name, "cancelled", {"note": NOT_CHARGED if untouched else CHARGED}, user.name)
-        return self.find(user, name), NOT_CHARGED if untouched else CHARGED
+        note = NOT_CHARGED if untouched else CHARGED
+        self._end(name, "cancelled", {"note": note}, user.name)
+        found = self.find(user, name)
+        return found, note if found.stage == "cancelled" else ENDED  # it may have ended meanwhile
 
     def _keep(self, made: "_Running", future: "Future[Wire]", asked: Asked, user: User, key: str | None) -> Job:
         name = made.dataset
@@ -166,7 +170,7 @@ class Jobs:
 
     def _watch(self, made: "_Running", future: "Future[Wire]") -> None:
         """Write the outcome of a job when it has one, and stop the job if another worker was told to cancel it."""
-        future.add_done_callback(lambda done: self._finish(made.id, done))
+        future.add_done_callback(lambda done: self._finish_in_step(made, done))
 
         def look() -> None:
             while not future.done():
@@ -178,6 +182,16 @@ class Jobs:
                 time.sleep(POLL_SECONDS)
 
         threading.Thread(target=look, name="watching a job", daemon=True).start()
+
+    def _finish_in_step(self, made: "_Running", done: "Future[Wire]") -> None:
+        """Show the outcome from the next step on, as answers to requests leave at fixed steps."""
+        wait = count_to_step(time.monotonic() - made.began, self._pad_seconds)
+        if not wait:
+            self._finish(made.id, done)
+            return
+        later = threading.Timer(wait, self._finish, (made.id, done))
+        later.daemon = True  # if the service ends before, the next look at the job starts it again under its key
+        later.start()
 
     def _finish(self, name: str, done: "Future[Wire]") -> None:
         with self._guard:
@@ -222,6 +236,7 @@ class _Running:
         self.dataset = dataset
         self.id = name or SYSTEM.take(12).tobytes().hex()
         self.begun = False
+        self.began = time.monotonic()
         self._cancelled = False
         self._guard = threading.Lock()
         self._thread: int | None = None
@@ -237,17 +252,22 @@ class _Running:
             with self._guard:
                 self._thread = None
 
-    def interrupt(self, stop: Callable[[str, int], None]) -> None:
+    def interrupt(self, stop: Callable[[int], None]) -> None:
         """Stop what its thread measures. While this runs, the thread does not begin another question."""
         with self._guard:
             if self._thread is not None:
-                stop(self.dataset, self._thread)
+                stop(self._thread)
 
     def cancel(self) -> bool:
         """Keep it from beginning. False: it has begun."""
         with self._guard:
             self._cancelled = not self.begun
             return self._cancelled
+
+
+def count_to_step(taken: float, step: float) -> float:
+    """The seconds until the next multiple of a step, if so many have passed; 0 without steps."""
+    return max(math.ceil(taken / step), 1) * step - taken if step else 0.0
 
 
 def _take_error(done: "asyncio.Future[Wire]") -> None:
@@ -257,4 +277,5 @@ def _take_error(done: "asyncio.Future[Wire]") -> None:
 
 
 def _show(row: Any, stage: str) -> Job:  # noqa: ANN401 - a row of the table
-    return Job(row.id, row.user, row.dataset, stage, row.time, json.loads(row.outcome) if row.outcome else None)
+    outcome = json.loads(row.outcome) if row.outcome else None
+    return Job(row.id, row.user, row.dataset, stage, row.time, outcome, row.asked)

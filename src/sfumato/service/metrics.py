@@ -14,7 +14,7 @@ ROUTES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("ask", r"/v1/datasets/[^/]+/queries|/datasets/[^/]+/ask"),
         ("preview", r"/v1/datasets/[^/]+/(queries|workloads):preview|/datasets/[^/]+/ask:preview"),
         ("workload", r"/v1/datasets/[^/]+/workloads"),
-        ("job", r"/v1/jobs.*"),
+        ("job", r"/v1/jobs.*|/jobs/.*"),
         ("ledger", r"/v1/datasets/[^/]+/ledger.*"),
         ("sign-in", r"/signin.*|/signout"),
         ("report", r"/surveys/collect/.*"),

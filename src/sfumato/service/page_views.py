@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from keyword import iskeyword
 from typing import Any
 
 from sfumato.answering.entry_words import describe_question, show_time, write_loss_as_json
@@ -228,10 +229,15 @@ def _write_end(end: float, ends: tuple[float, float]) -> str:
 def write_python(saved: SavedAnswer) -> str:
     """The same question in Python."""
     price = ", ".join(f'{name}="{value}"' for name, value in saved.asked.items() if name != "sql")
-    sql = str(saved.asked["sql"])
-    quoted = f'"""{sql}"""' if "\n" in sql or '"' in sql else f'"{sql}"'
-    return f'import sfumato as sf\n\n{saved.dataset} = sf.connect(ADDRESS, TOKEN, "{saved.dataset}")\n' \
-           f"answer = {saved.dataset}.ask({quoted}, {price})"  # fmt: skip
+    sql, name = str(saved.asked["sql"]), saved.dataset
+    plain = "\n" in sql and "\\" not in sql and '"""' not in sql and not sql.endswith('"')
+    quoted = f'"""{sql}"""' if plain else json.dumps(sql, ensure_ascii=False)
+    variable = name if name.isidentifier() and name.isascii() and not iskeyword(name) else "data"
+    named = json.dumps(name, ensure_ascii=False)
+    return (
+        f"import sfumato as sf\n\n{variable} = sf.connect(ADDRESS, TOKEN, {named})\n"
+        f"answer = {variable}.ask({quoted}, {price})"
+    )
 
 
 def list_entries(curator: Curator, user: User, before: int | None = None) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ TITLES = {
     404: "Not found",
     405: "Not allowed here",
     408: "The request did not arrive in time",
-    409: "The budget is not enough, or an earlier attempt is running",
+    409: "The budget is not enough, or an earlier attempt is in the way",
     411: "The request's length is missing",
     413: "The request is too large",
     422: "The question cannot be answered in this form",
@@ -45,6 +45,7 @@ CODES = {
     "no-job": 404,
     "no-survey": 404,
     "request-running": 409,
+    "charge-closed": 409,  # for good: sending it again does not help, so it must not look like a short failure
     "cancelled": 409,
     "too-many-questions": 429,
 }

@@ -2,7 +2,7 @@
 
 import time
 import zlib
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Hashable
 
 MOST_ADDRESSES = 100_000
 BURST_SECONDS = 4.0
@@ -41,13 +41,13 @@ def decompress(body: bytes, most_bytes: int) -> bytes:
 
 
 class RateLimit:
-    """A token bucket for each caller: an address, or the hash of a valid token. In memory, for some seconds."""
+    """A token bucket for each caller: a user, or an address. In memory, for some seconds."""
 
     def __init__(self, per_second: float) -> None:
         self._rate = per_second
-        self._known: dict[str | int, tuple[float, float]] = {}
+        self._known: dict[Hashable, tuple[float, float]] = {}
 
-    def allows(self, caller: str | int) -> bool:
+    def allows(self, caller: Hashable) -> bool:
         if not self._rate:
             return True
         now, most = time.monotonic(), self._rate * BURST_SECONDS

@@ -34,12 +34,14 @@ class SavedAnswer:
         return read_answer_wire(self.wire)
 
 
-def save_answer(accounts: Accounts, user: User, dataset: str, asked: Mapping[str, Any], wire: Mapping[str, Any]) -> str:
-    """Keep an answer, and return the id of its address."""
-    made = SYSTEM.take(12).tobytes().hex()
-    row = {"id": made, "user": user.name, "dataset": dataset, "asked": json.dumps(dict(asked)),
+def save_answer(  # noqa: PLR0917 - what an answer consists of
+    accounts: Accounts, user: str, dataset: str, asked: Mapping[str, Any], wire: Mapping[str, Any], job: str = ""
+) -> str:
+    """Keep an answer, and return the id of its address. That of a job has the job's id, and is kept once."""
+    made = job or SYSTEM.take(12).tobytes().hex()
+    row = {"id": made, "user": user, "dataset": dataset, "asked": json.dumps(dict(asked)),
            "answer": json.dumps(wire), "time": write_now()}  # fmt: skip
-    accounts.write(lambda connection: connection.execute(ANSWERS.insert().values(row)))
+    accounts.write(lambda connection: connection.execute(ANSWERS.insert().prefix_with("OR IGNORE").values(row)))
     return made
 
 

@@ -11,10 +11,16 @@ from sfumato.curator import Curator
 from sfumato.errors import CatalogError, PermissionDenied
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts, Grant, User
-from sfumato.service.grant_limits import make_grant_budget
+from sfumato.service.grant_limits import list_limits
 
 NO_ACCESS = PermissionDenied(
     "no-grant", "There is no dataset of this name that you may ask.", "Ask its owner for a grant."
+)
+
+BROKEN = PermissionDenied(
+    "broken-grant",
+    "Your grant cannot be counted in the accounting of this dataset.",
+    "Ask its owner to grant it again: an epsilon, and a delta if the budget has one.",
 )
 
 
@@ -23,6 +29,7 @@ class _Served:
     """An open dataset, the version of the grants that it was opened with, and how many requests use it."""
 
     curator: Curator
+    broken: frozenset[str]  # whose grants cannot be counted, so that they are refused
     version: int
     users: int = 0
     replaced: bool = False
@@ -41,6 +48,7 @@ class ServedDatasets:
         default_factory=lambda: (0, {})
     )  # by owners on the pages, as of a version of the grants
     _open: dict[str, _Served] = field(default_factory=dict)
+    _used: dict[int, _Served] = field(default_factory=dict)  # by the thread that uses it
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
@@ -74,15 +82,23 @@ class ServedDatasets:
         if folder is None or (user.role != "owner" and grant is None):
             raise NO_ACCESS
         served = self._take(name, folder, version)
+        thread = threading.get_ident()
+        outer = self._used.get(thread)
         try:
+            if user.name in served.broken:
+                raise BROKEN
+            self._used[thread] = served
             yield served.curator, grant
         finally:
+            if outer is None:
+                self._used.pop(thread, None)
+            else:
+                self._used[thread] = outer
             self._give_back(served)
 
-    def interrupt(self, name: str, thread: int) -> None:
-        """Stop what a thread measures on a dataset, if the engine can be stopped."""
-        with self._lock:
-            served = self._open.get(name)
+    def interrupt(self, thread: int) -> None:
+        """Stop what a thread measures on the dataset that it uses, if the engine can be stopped."""
+        served = self._used.get(thread)
         stop = None if served is None else getattr(served.curator.engine, "interrupt", None)
         if stop is not None:
             stop(thread)
@@ -115,7 +131,7 @@ class ServedDatasets:
         with self._lock:
             served = self._open.get(name)
             if served is None or served.version != version:
-                opened = _Served(self._open_dataset(name, folder), version)
+                opened = _Served(*self._open_dataset(name, folder), version)
                 if served is not None:
                     served.replaced = True
                     if not served.users:
@@ -130,12 +146,7 @@ class ServedDatasets:
             if served.replaced and not served.users:
                 served.curator.close()
 
-    def _open_dataset(self, name: str, folder: Path) -> Curator:
-        declared = load_catalog(folder)
-        limits = dict(declared.analysts)
+    def _open_dataset(self, name: str, folder: Path) -> tuple[Curator, frozenset[str]]:
         owners = [user["name"] for user in self.accounts.list_users() if user["role"] == "owner" and user["active"]]
-        whole = declared.budget
-        limits |= {owner: whole for owner in owners if owner not in limits}  # the population's own budget is the limit
-        for grant in self.accounts.list_grants(name):
-            limits[grant.user] = make_grant_budget(grant.epsilon, grant.delta, whole)
-        return open_folder(folder, analysts=limits)
+        limits, broken = list_limits(load_catalog(folder), owners, self.accounts.list_grants(name))
+        return open_folder(folder, analysts=limits), broken

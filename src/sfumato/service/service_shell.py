@@ -6,13 +6,15 @@ request that is too large, too deep or too late costs little.
 
 import asyncio
 import json
-import math
+import logging
 import re
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.service.jobs import count_to_step
 from sfumato.service.metrics import Metrics
 from sfumato.service.problem_documents import TYPE, write_problem
 from sfumato.service.request_limits import MOST_ADDRESSES, RateLimit
@@ -35,6 +37,7 @@ SECURITY = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+FAILED = write_problem(500, "internal", "The service failed.", "The log of the service says where.")
 _PADDED = re.compile(r"/v1/datasets/[^/]+/(queries|workloads)|/datasets/[^/]+/ask")
 _HEADERS = [(name.encode(), value.encode()) for name, value in SECURITY.items()]
 
@@ -53,14 +56,14 @@ class ServiceShell:
     def __init__(self, app: ASGIApp, settings: ServiceSettings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
         self._rate = RateLimit(settings.requests_per_second)
-        self._valid: set[int] = set()  # hashes of the tokens and sessions that were found valid
+        self._users: dict[int, str] = {}  # by the hashes of the tokens and sessions that were found valid
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         began, path = time.monotonic(), scope["path"]
-        status, headers = 500, dict(scope["headers"])
+        status, headers = 0, dict(scope["headers"])
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -75,27 +78,35 @@ class ServiceShell:
             body = await self._admit(scope, headers, receive)
             await self._app(scope, receive if body is None else _replay(body, receive), sending)
         except Refused as refused:
-            await _answer(refused, sending)
+            await _answer(refused.status, refused.problem, sending)
+        except Exception as error:  # a server would write its text to its log, and that may hold a value from the data
+            logging.getLogger("sfumato").error("A request failed: %s", describe_failure(error))
+            if not status:
+                await _answer(500, FAILED, sending)
         finally:
             self._remember_caller(scope, headers)
-            self._metrics.count(path, scope["method"], status, time.monotonic() - began)
+            self._metrics.count(path, scope["method"], status or 500, time.monotonic() - began)
 
-    def _name_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> str | int:
-        """Whose requests are counted together: of a valid token or session, or of an address.
+    def _name_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> tuple[str, str]:
+        """Whose requests are counted together: of a user, or of an address.
 
-        Nobody has more requests for making up tokens: those count for the address until one is found valid.
+        Nobody has more requests for making up tokens: those count for the address until one is found valid. Nor for
+        having several, or for sending the same one in another spelling.
         """
-        known = _hash_credentials(headers)
-        return known if known in self._valid else str((scope.get("client") or ("", 0))[0])
+        user = self._users.get(_hash_credentials(headers))
+        return ("address", str((scope.get("client") or ("", 0))[0])) if user is None else ("user", user)
 
     def _remember_caller(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Remember whether the token or the session was valid: `callers` notes it with the request."""
-        valid = scope.get("state", {}).get("signed_in")
-        if valid is None:  # nobody looked
+        """Remember whose token or session it was, if it was valid: `callers` notes it with the request."""
+        user = scope.get("state", {}).get("signed_in")
+        if user is None:  # nobody looked
             return
-        if len(self._valid) >= MOST_ADDRESSES:
-            self._valid.clear()
-        (self._valid.add if valid else self._valid.discard)(_hash_credentials(headers))
+        if len(self._users) >= MOST_ADDRESSES:
+            self._users.clear()
+        if user:
+            self._users[_hash_credentials(headers)] = user
+        else:
+            self._users.pop(_hash_credentials(headers), None)
 
     async def _admit(self, scope: Scope, headers: Mapping[bytes, bytes], receive: Receive) -> bytes | None:
         """The body of a request within the limits; None if the application reads it itself."""
@@ -125,14 +136,8 @@ class ServiceShell:
 
     async def _pad(self, path: str, began: float) -> None:
         """Wait until the next step. How long an answer took then says little about the data."""
-        step = self._settings.pad_seconds
-        if step and _PADDED.match(path):
-            await asyncio.sleep(find_wait(time.monotonic() - began, step))
-
-
-def find_wait(taken: float, step: float) -> float:
-    """How long an answer that took so long waits: until the next multiple of the step, and the first at least."""
-    return max(math.ceil(taken / step), 1) * step - taken
+        if self._settings.pad_seconds and _PADDED.match(path):
+            await asyncio.sleep(count_to_step(time.monotonic() - began, self._settings.pad_seconds))
 
 
 def measure_depth(body: bytes) -> int:
@@ -176,10 +181,19 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _answer(refused: Refused, send: Send) -> None:
-    text = json.dumps(refused.problem).encode()
+async def _answer(status: int, problem: Mapping[str, object], send: Send) -> None:
+    text = json.dumps(problem).encode()
     headers = [(b"content-type", TYPE.encode()), (b"content-length", str(len(text)).encode())]
-    if refused.status == 429:
+    if status == 429:
         headers.append((b"retry-after", b"1"))
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
+
+
+def describe_failure(error: BaseException) -> str:
+    """The kind of an error, and the lines of code that it came through; never its text."""
+    places, at = [], error.__traceback__
+    while at is not None:
+        places.append(f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}")
+        at = at.tb_next
+    return f"{type(error).__name__} at {' > '.join(places[-6:])}"

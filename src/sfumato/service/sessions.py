@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from sfumato.errors import PermissionDenied
 from sfumato.service.account_tables import FAILED_SIGN_INS, SESSIONS, USERS
-from sfumato.service.accounts import Accounts, User, make_secret, write_now, write_time
+from sfumato.service.accounts import Accounts, User, make_secret, write_line, write_now, write_time
 
 LASTS = timedelta(hours=12)
 MOST_FAILURES, WINDOW = 5, timedelta(minutes=15)
@@ -97,8 +97,10 @@ class Sessions:
         with self._accounts.transaction() as connection:
             connection.execute(SESSIONS.delete().where(SESSIONS.c.expires <= write_time(now)))
             connection.execute(SESSIONS.insert().values(row))
-        if kind == "session":
-            self._accounts.log(user, "sign in")
+            if kind == "session":
+                write_line(connection, user, "sign in")
+            else:
+                write_line(connection, "", "make sign-in link", "", user)
         return secret
 
     def _count_attempt(self, who: str) -> None:

@@ -1,7 +1,4 @@
-"""The pages: sign in, the datasets, asking a question, an answer, and what an owner sees and grants.
-
-They are rendered here, so that they work without scripts. A script adds the live preview and the editor's colours.
-"""
+"""The pages: sign in, the datasets, an answer, and what an owner sees and grants. They work without scripts."""
 
 from datetime import datetime
 from pathlib import Path
@@ -13,21 +10,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.concurrency import run_in_threadpool
 
+from sfumato.catalog.budget import Budget
 from sfumato.catalog.catalog_file import write_public_catalog
-from sfumato.curator import Curator
 from sfumato.errors import InvalidParameter, PermissionDenied, SfumatoError
-from sfumato.query.tokens import MOST_LETTERS
-from sfumato.service.accounts import Accounts, Grant, User, require_owner
-from sfumato.service.api_questions import (
-    PreviewQuestion,
-    Question,
-    preview_question,
-    write_arrow,
-    write_csv,
-)
-from sfumato.service.asking import Asking
+from sfumato.service.accounts import Accounts, User, require_owner
+from sfumato.service.api_questions import write_arrow, write_csv
 from sfumato.service.callers import COOKIE
-from sfumato.service.grant_limits import refuse_single
+from sfumato.service.grant_limits import check_grant
 from sfumato.service.page_requests import Form, point_to, read_form, read_own_form, require_session, show_page
 from sfumato.service.page_views import (
     MOST_ENTRIES,
@@ -36,27 +25,22 @@ from sfumato.service.page_views import (
     list_tables,
     make_gauge,
     show_answer,
-    show_preview,
-    suggest_question,
-    write_builder,
-    write_completions,
 )
 from sfumato.service.problem_documents import choose_status
-from sfumato.service.saved_answers import find_answer, list_answers, save_answer
+from sfumato.service.saved_answers import find_answer, list_answers
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.sessions import Session, Sessions
 
 STATIC = Path(__file__).with_name("static")
-EPSILON = "0.1"  # what a new question costs, until the reader changes it
+MOST_NUMBER = 2**31 - 1  # of an entry of the ledger
 
 
-def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets, asking: Asking) -> None:
+def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets) -> None:
     """Add the pages to the service."""
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_route("/favicon.ico", lambda _: RedirectResponse("/static/icon.svg", 308))
     _add_sign_in(app, sessions)
     _add_datasets(app, accounts, served)
-    _add_asking(app, accounts, served, asking)
     _add_answers(app, accounts)
     _add_grants(app, accounts, served)
 
@@ -143,6 +127,7 @@ def _add_datasets(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> N
         request: Request, name: str, done: str = "", seal: str = "", before: int | None = None
     ) -> Response:
         session = require_session(request)
+        before = before if before is not None and 0 < before <= MOST_NUMBER else None
         return _show_dataset(accounts, served, session, name, done=session.read_sealed(done, seal), before=before)
 
 
@@ -165,95 +150,13 @@ def _show_dataset(
         )  # fmt: skip
 
 
-def _add_asking(app: FastAPI, accounts: Accounts, served: ServedDatasets, asking: Asking) -> None:
-    @app.get("/datasets/{name}/ask", include_in_schema=False)
-    def show_editor(request: Request, name: str, sql: str = "", epsilon: str = EPSILON) -> Response:
-        session = require_session(request)
-        with served.using(name, session.user) as (curator, _):
-            first = sql or suggest_question(curator.dataset)
-        return _show_editor(served, session, name, {"sql": first, "epsilon": epsilon})
-
-    @app.post("/datasets/{name}/ask", include_in_schema=False)
-    async def ask(request: Request, name: str) -> Response:
-        session, form = await read_own_form(request)
-        return await run_in_threadpool(_answer_form, accounts, served, asking, session, name, form)
-
-    @app.post("/datasets/{name}/ask:preview", include_in_schema=False)
-    async def preview(request: Request, name: str) -> Response:
-        session, form = await read_own_form(request)
-        return await run_in_threadpool(_preview_form, served, session, name, form)
-
-
-def _read_question(form: Form) -> Question:
-    return Question(sql=form.get("sql", "")[:MOST_LETTERS], epsilon=form.get("epsilon", "").strip() or EPSILON)
-
-
-def _read_preview(form: Form) -> PreviewQuestion:
-    asked, guess = _read_question(form), form.get("assume", "").strip().replace(",", "")
-    try:
-        assumed = {"n": float(guess)} if guess else None
-    except ValueError:
-        raise InvalidParameter("the number of rows", "must be a number", "something else") from None
-    return PreviewQuestion(sql=asked.sql, epsilon=asked.epsilon, assume=assumed)
-
-
-def _answer_form(  # noqa: PLR0917 - one caller
-    accounts: Accounts, served: ServedDatasets, asking: Asking, session: Session, name: str, form: Form
-) -> Response:
-    if form.get("action") == "preview":
-        return _show_editor(served, session, name, form)
-    try:
-        asked = _read_question(form)
-        (wire,) = asking.answer(name, asked, session.user)
-    except SfumatoError as error:
-        return _show_editor(served, session, name, form, error)
-    kept = {"sql": asked.sql, "epsilon": str(asked.epsilon)}
-    return RedirectResponse(f"/answers/{save_answer(accounts, session.user, name, kept, wire)}", 303)
-
-
-def _preview(curator: Curator, grant: Grant | None, user: User, form: Form) -> dict[str, Any]:
-    """A preview for its page. It refuses a question above the reader's limit for one question, as asking it does."""
-    found = preview_question(curator, _read_preview(form), user)
-    refuse_single(curator.dataset.budget, grant, found.cost)
-    return show_preview(found)
-
-
-def _preview_form(served: ServedDatasets, session: Session, name: str, form: Form) -> HTMLResponse:
-    """The part of the page beside the editor, for the script that shows it while the reader types."""
-    with served.using(name, session.user) as (curator, grant):
-        try:
-            found, error = _preview(curator, grant, session.user, form), None
-        except SfumatoError as refused:
-            found, error = None, refused
-    return show_page("preview", session, preview=found, error=error)
-
-
-def _show_editor(
-    served: ServedDatasets, session: Session, name: str, form: Form, error: SfumatoError | None = None
-) -> HTMLResponse:
-    with served.using(name, session.user) as (curator, grant):
-        found = None
-        try:
-            found = _preview(curator, grant, session.user, form)
-        except SfumatoError as refused:
-            error = error or refused
-        return show_page(
-            "ask", session, choose_status(error) if error and form.get("csrf") else 200, name=name,
-            sql=form.get("sql", ""), epsilon=form.get("epsilon", EPSILON), assume=form.get("assume", ""),
-            preview=found, error=error,
-            tables=list_tables(curator.dataset), builder=write_builder(curator.dataset),
-            words=write_completions(curator.dataset),
-            gauge=make_gauge(curator, session.user, grant),
-        )  # fmt: skip
-
-
 def _add_answers(app: FastAPI, accounts: Accounts) -> None:
     @app.get("/answers/{name}", include_in_schema=False)
     def show_saved(request: Request, name: str) -> Response:
         session = require_session(request)
         saved = find_answer(accounts, session.user, name)
         again = f"/datasets/{quote(saved.dataset)}/ask?sql={quote(str(saved.asked['sql']))}"
-        again += f"&epsilon={quote(str(saved.asked['epsilon']))}"
+        again += f"&epsilon={quote(str(saved.asked.get('epsilon', '')))}"
         return show_page("answer", session, saved=saved, again=again, **show_answer(saved, saved.read()))
 
     @app.get("/answers/{name}/chart.svg", include_in_schema=False)
@@ -305,16 +208,16 @@ def _add_grants(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> Non
 
     def change_grant(session: Session, name: str, form: Form) -> Response:
         require_owner(session.user)
-        with served.using(name, session.user):
-            pass  # an unknown dataset is refused
+        with served.using(name, session.user) as (curator, _):  # an unknown dataset is refused
+            budget = curator.dataset.budget
         try:
-            done = _change_grant(accounts, session.user, name, form)
+            done = _change_grant(accounts, session.user, name, form, budget)
         except SfumatoError as error:
             return _show_dataset(accounts, served, session, name, error=error)
         return point_to(session, f"/datasets/{quote(name)}", done)
 
 
-def _change_grant(accounts: Accounts, owner: User, name: str, form: Form) -> str:
+def _change_grant(accounts: Accounts, owner: User, name: str, form: Form, budget: Budget) -> str:
     if form.get("action") == "remove":
         accounts.remove_grant(form.get("user", ""), name, by=owner.name)
         return f"{form.get('user', '')} may no longer ask {name}."
@@ -325,6 +228,6 @@ def _change_grant(accounts: Accounts, owner: User, name: str, form: Form) -> str
     grant = accounts.set_grant(
         form.get("user", ""), name, form.get("epsilon", ""), delta=form.get("delta") or 0,
         per_query=form.get("per_query") or None, per_query_delta=form.get("per_query_delta") or None, expires=ends,
-        by=owner.name,
+        by=owner.name, check=lambda grant: check_grant(grant, budget),
     )  # fmt: skip
     return f"{grant.user} may spend epsilon = {grant.epsilon}."

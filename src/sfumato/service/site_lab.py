@@ -6,7 +6,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
-from starlette.concurrency import run_in_threadpool
 
 from sfumato.errors import InvalidParameter
 from sfumato.lab.attack_names import ATTACKS, find_attack
@@ -16,6 +15,7 @@ from sfumato.lab.success_rate import SuccessRate, show_share
 from sfumato.number_arguments import read_positive_decimal
 from sfumato.service.page_requests import read_own_form, require_session, show_page
 from sfumato.service.service_shell import POLICY
+from sfumato.service.shared_threads import SharedThreads
 
 SVG = "image/svg+xml"
 IMAGE_POLICY = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}  # an image runs no script
@@ -23,7 +23,7 @@ LEAST, MOST = Decimal("0.05"), Decimal(5)
 SLOW = ("reconstruction", "membership", "timing")  # they take minutes, or measure this machine
 
 
-def add_lab(app: FastAPI) -> None:
+def add_lab(app: FastAPI, threads: SharedThreads) -> None:
     """Add the pages."""
 
     @app.get("/lab", include_in_schema=False)
@@ -51,7 +51,7 @@ def add_lab(app: FastAPI) -> None:
         if name not in {one.name for one in ATTACKS} or name in SLOW:
             raise InvalidParameter("attack", "must be one of the listed ones", "another")
         epsilon = _read_epsilon(form.get("epsilon", "1"))
-        found = await run_in_threadpool(_run, name, epsilon)
+        found = await threads.run(session.user.name, lambda: _run(name, epsilon))  # it computes for seconds
         figure = f"data:{SVG};base64,{b64encode(found.figure.svg().encode()).decode()}"
         page = show_page("attack", session, result=found, naive=_show_rate(found.naive), limit=show_share(found.limit),
                          ours=_show_rate(found.protected), figure=figure)  # fmt: skip
