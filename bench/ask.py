@@ -223,12 +223,7 @@ def upgrades(report: Report, folder: Path) -> None:
 
 def long_ledger(report: Report, folder: Path) -> None:
     """`reserve` in a ledger of many entries compared with one of few, in turns."""
-    data = pa.table({"age": [20, 30]})
-    with sf.protect(
-        data, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 120)}, budget=sf.Budget(epsilon=1)
-    ) as curator:
-        query = bind(parse("SELECT COUNT(*) AS n FROM t"), curator.dataset)
-        asked = certify_and_name(choose_plan(query, PureDP("0.001"), curator.dataset, curator.versions).plan)
+    asked = certify_count()
     books = [filled(folder / f"{entries}.db", asked, entries) for entries in (FEW, MANY)]
     questions = iter([replace(asked, plan_digest=sha256(f"new {index}")) for index in range(1000)])
     few, many = in_turns(
@@ -237,6 +232,16 @@ def long_ledger(report: Report, folder: Path) -> None:
     for ledger in books:
         ledger.close()
     report.line(f"reserve, a ledger of {MANY:,} entries beside one of {FEW}", (ms(many), ms(few)), many / few, 1.2)
+
+
+def certify_count() -> Certificate:
+    """The certificate of a count of a tiny table."""
+    data = pa.table({"age": [20, 30]})
+    with sf.protect(
+        data, name="t", unit=sf.ROW, columns={"age": sf.Integer(0, 120)}, budget=sf.Budget(epsilon=1)
+    ) as curator:
+        query = bind(parse("SELECT COUNT(*) AS n FROM t"), curator.dataset)
+        return certify_and_name(choose_plan(query, PureDP("0.001"), curator.dataset, curator.versions).plan)
 
 
 def filled(path: Path, asked: Certificate, entries: int) -> Ledger:

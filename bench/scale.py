@@ -1,12 +1,14 @@
 """One machine and many rows: answers from a snapshot, pinning, its memory and its size. Run by `make bench`.
 
 Run `python bench/scale.py [PART ...]`; the parts are in `PARTS`. Ratios are of one run, to plain DuckDB on the same
-rows. `growth` has no limits: docs/scale.md shows its figures, and it runs only if it is named.
+rows. The parts of `GROWTH` have no limits: docs/scale.md shows their figures, and they run only if they are named
+(`growth` names all of them).
 """
 
 import os
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -20,6 +22,8 @@ from ask import (
     ROWS_OF_PEOPLE,
     SAME,
     Report,
+    certify_count,
+    filled,
     fresh,
     in_turns,
     mebibytes,
@@ -29,6 +33,7 @@ from ask import (
 from rich.console import Console
 
 import sfumato as sf
+from sfumato.ledger.entries import sha256
 
 TEN, FIFTY, HUNDRED = 10_000_000, 50_000_000, 100_000_000
 MEDIAN = "SELECT MEDIAN(x) AS m FROM t"
@@ -157,16 +162,42 @@ def hundred(report: Report, folder: Path) -> None:
         report.line(f"100 M rows of 10 M people, {what}: memory, MiB", (f"{ours:,.0f} MiB", ""), ours, MOST_MEMORY)
 
 
-def growth(report: Report, folder: Path) -> None:
-    """How cost grows with rows, people, groups, undeclared keys, ledger entries and analysts. No limits."""
+def grow_rows(report: Report, folder: Path) -> None:
+    """How cost grows with rows, at ten rows for each person."""
     for rows in (1_000_000, TEN):
         time_person_unit(report, folder, f"{rows:,} rows", rows, rows // 10)
+
+
+def grow_people(report: Report, folder: Path) -> None:
+    """How cost grows with people, at one number of rows."""
     for people in (1_000, 100_000, TEN):
         time_person_unit(report, folder, f"10 M rows of {people:,} people", TEN, people)
+
+
+def grow_groups(report: Report, folder: Path) -> None:
+    """How cost grows with declared keys."""
     for groups in (10, 1_000, 10_000):
         time_groups(report, folder, groups, "integer")
+
+
+def grow_keys(report: Report, folder: Path) -> None:
+    """How cost grows with undeclared keys."""
     for groups in (1_000, 100_000, 1_000_000):
         time_groups(report, folder, groups, "text")
+
+
+def grow_entries(report: Report, folder: Path) -> None:
+    """How the time of a charge grows with the ledger's entries."""
+    asked = certify_count()
+    for entries in (10, 10_000, 100_000):
+        questions = iter([replace(asked, plan_digest=sha256(f"new {index}")) for index in range(200)])
+        with filled(folder / f"entries-{entries}.db", asked, entries) as ledger:
+            charged = seconds(lambda ledger=ledger, questions=questions: ledger.reserve("a", next(questions)), 101)
+        show(report, f"charge in a ledger of {entries:,} entries", ms(charged))
+
+
+def grow_analysts(report: Report, folder: Path) -> None:
+    """How the time of an answer grows with the analysts who have asked before."""
     for analysts in (1, 1_000):
         time_analysts(report, folder, analysts)
 
@@ -226,17 +257,25 @@ def time_analysts(report: Report, folder: Path, analysts: int) -> None:
     show(report, f"ask, {analysts:,} analysts in the ledger", ms(asked))
 
 
-PARTS = {"answers": answers, "size": size, "fifty": fifty, "hundred": hundred, "growth": growth}
-WITHOUT_LIMITS = ("growth",)
+GROWTH = {
+    "grow_rows": grow_rows,
+    "grow_people": grow_people,
+    "grow_groups": grow_groups,
+    "grow_keys": grow_keys,
+    "grow_entries": grow_entries,
+    "grow_analysts": grow_analysts,
+}
+PARTS = {"answers": answers, "size": size, "fifty": fifty, "hundred": hundred}
 
 
 def main() -> None:
-    chosen = sys.argv[1:] or [name for name in PARTS if name not in WITHOUT_LIMITS]
+    chosen = sys.argv[1:] or list(PARTS)
+    parts = PARTS | GROWTH
     report = Report("One machine, many rows")
     with tempfile.TemporaryDirectory(dir=os.environ.get("SFUMATO_BENCH_FOLDER")) as name:
         os.environ["SFUMATO_HOME"] = str(Path(name) / "home")
-        for part in chosen:
-            PARTS[part](report, Path(name))
+        for part in (part for named in chosen for part in (GROWTH if named == "growth" else [named])):
+            parts[part](report, Path(name))
     Console(width=150).print(report.table)
     sys.exit(f"{report.missed} limits missed" if report.missed else 0)
 
