@@ -88,6 +88,7 @@ class Report:
         limit = "" if most is None and least is None else f"≤ {most:g}" if most is not None else f"≥ {least:g}"
         told = "" if not limit else "met" if met else "MISSED"
         self.table.add_row(what, f"{ours:,.2f} s", f"{other:,.2f} s", f"{ratio:,.3g}", limit, told)
+        print(f"{what}: {ours:,.2f} s, {other:,.2f} s, {ratio:,.3g} {told}", flush=True)  # the whole takes minutes
 
 
 def measure_units(report: Report, session: SparkSession, path: Path, folder: Path) -> dict[str, float]:
@@ -118,15 +119,17 @@ def measure_units(report: Report, session: SparkSession, path: Path, folder: Pat
 def measure_tmlt(report: Report, path: Path, ours: dict[str, float]) -> None:
     """tmlt.analytics in its own environment, on the same file, with the same number of processors."""
     script = Path(__file__).parent / "peers" / "tmlt_spark_speed.py"
-    done = subprocess.run(
-        [find_python("tmlt"), script, path], capture_output=True, text=True, check=False, cwd=path.parent
-    )
-    if done.returncode:
-        report.table.add_row("tmlt.analytics", "", "-", "", "", done.stderr.strip().splitlines()[-1][:60])
-        return
-    for line in done.stdout.splitlines():
-        unit, taken = line.split()
-        report.line(f"{unit} unit, tmlt.analytics / Sfumato", ours[unit], float(taken), least=FASTER)
+    command = [find_python("tmlt"), script, path]
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=path.parent) as running,
+    ):
+        for line in running.stdout or ():
+            unit, taken = line.split()
+            report.line(f"{unit} unit, tmlt.analytics / Sfumato", ours[unit], float(taken), least=FASTER)
+        if running.wait():
+            errors.seek(0)
+            report.table.add_row("tmlt.analytics", "", "-", "", "", errors.read().strip().splitlines()[-1][:60])
 
 
 def main() -> None:

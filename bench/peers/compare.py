@@ -67,7 +67,7 @@ def ask(system: str, rows: Path, tasks: Sequence[str]) -> Found:
 
 
 def keep(answers: dict[str, Found], path: Path) -> dict[str, Found]:
-    """Add what was just measured to what earlier runs measured on as many rows. Peers keep Sfumato's time beside theirs."""
+    """Add what was just measured to what earlier runs measured. Peers keep Sfumato's time in the same run."""
     kept: dict[str, Found] = json.loads(path.read_text()) if path.exists() else {}
     for system, found in answers.items():
         for task, one in found.items():
@@ -90,7 +90,7 @@ def show(one: dict[str, object] | None, *, own: bool) -> str:
     if one is None or "seconds" not in one:
         return "-"
     first, taken, memory = (float(str(one[name])) for name in ("first", "seconds", "megabytes"))
-    ratio = "" if own or find_ratio(one) is None else f"**{find_ratio(one):,.3g} ×**, "
+    ratio = "" if own or find_ratio(one) is None else f"**{find_ratio(one):,.3g} x**, "
     return f"{ratio}{taken:,.3g} s (first {first:,.3g} s), {memory:,.0f} MB"
 
 

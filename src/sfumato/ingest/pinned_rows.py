@@ -87,7 +87,7 @@ def find_lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: 
     pinned = by_unit = _count(connection, quote(table.name))
     if table.unit is not ROW:
         rows, unit = quote(ROWS_OF_UNIT), quote(UNIT)
-        total, hashed = f"COALESCE(SUM({rows}), 0)", f"hash({unit}) >> 34"
+        total, hashed = f"COALESCE(SUM({rows}), 0)", f"CAST(hash({unit}) >> 34 AS BIGINT)"
         by_unit = _count(connection, PEOPLE, total)
         pinned += _count(connection, f"{PEOPLE} WHERE {unit} IS NULL", total)
         counted = _count(connection, f"{PEOPLE} WHERE {unit} IS NOT NULL", f"COALESCE(SUM(({hashed}) * {rows}), 0)")
