@@ -75,7 +75,7 @@ def keep(answers: dict[str, Found], path: Path) -> dict[str, Found]:
             kept.setdefault(system, {})[task] = one | {"ours": ours, "on": datetime.now(UTC).date().isoformat()}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=1))
-    return {system: kept[system] for system in ("sfumato", *ASKED) if system in kept}
+    return {system: kept.get(system, {}) for system in ("sfumato", *ASKED)}
 
 
 def find_ratio(one: dict[str, object]) -> float | None:
@@ -87,7 +87,9 @@ def find_ratio(one: dict[str, object]) -> float | None:
 
 def show(one: dict[str, object] | None, *, own: bool) -> str:
     """The ratio to Sfumato's time, seconds, seconds of the first run, and megabytes; a dash for what cannot be done."""
-    if one is None or "seconds" not in one:
+    if one is None:
+        return "not measured"
+    if "seconds" not in one:
         return "-"
     first, taken, memory = (float(str(one[name])) for name in ("first", "seconds", "megabytes"))
     ratio = "" if own or find_ratio(one) is None else f"**{find_ratio(one):,.3g} x**, "
