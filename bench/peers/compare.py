@@ -112,17 +112,18 @@ def draw(answers: dict[str, Found], path: Path) -> None:
         for task, one in found.items():
             ratio = find_ratio(one)
             if system != "sfumato" and ratio is not None:
-                bars.append({"system": NAMES.get(system, system), "task": TASKS[task], "ratio": ratio})
+                bars.append({"system": NAMES.get(system, system), "task": TASKS[task], "ratio": ratio, "same": 1})
     chart = (
         alt.Chart(alt.Data(values=bars))
         .mark_bar(cornerRadiusEnd=2)
         .encode(
             x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="times as long as Sfumato"),
+            x2="same:Q",  # bars begin at 1: a logarithmic axis has no zero
             y=alt.Y("system:N", title=None, sort="-x"),
             color=alt.Color("system:N", legend=None, scale=alt.Scale(scheme="tableau10")),
             row=alt.Row(
                 "task:N", title=None, sort=list(TASKS.values()),
-                header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=320, orient="top"),
+                header=alt.Header(labelAngle=0, labelAlign="left", labelAnchor="start", labelLimit=320, orient="top"),
             ),
         )
         .properties(width=420)
