@@ -56,6 +56,18 @@ QUESTIONS = {  # and the most rows of one person that count
     "HAVING COUNT(*) > 1) GROUP BY way": 4,
     "SELECT COUNT(*) AS n FROM lines l WHERE EXISTS (SELECT 1 FROM lines k WHERE k.cid = l.cid AND k.oid = l.oid "
     "AND k.item < l.item)": 3,
+    # inner rows meet the person's different outer values, and a row meets its own
+    "SELECT COUNT(*) AS n FROM lines l WHERE EXISTS (SELECT 1 FROM lines k WHERE k.cid = l.cid AND k.item < l.item "
+    "AND k.item + 2 >= l.item)": 3,
+    "SELECT SUM((SELECT COUNT(*) FROM lines k WHERE k.cid = l.cid AND k.item < l.item AND k.price > 2)) AS s "
+    "FROM lines l": 3,
+    # an id that an outer join left out meets nobody
+    f"SELECT COUNT(*) AS n FROM lines l LEFT JOIN orders o {BOTH} AND o.fee > 2 WHERE EXISTS (SELECT 1 FROM lines k "
+    "WHERE k.cid = o.cid)": 3,
+    f"SELECT COUNT(*) AS n FROM lines l LEFT JOIN orders o {BOTH} AND o.fee > 2 JOIN orders p ON o.cid = p.cid": 12,
+    # reals as they are
+    "SELECT COUNT(*) AS n FROM lines l WHERE l.price = (SELECT MAX(k.price) FROM lines k WHERE k.cid = l.cid)": 3,
+    "SELECT SUM((SELECT AVG(k.price) FROM lines k WHERE k.cid = l.cid)) AS s FROM lines l": 3,
     "SELECT AVG(k) AS a, COUNT(*) AS n FROM (SELECT cid, COUNT(DISTINCT item) AS k FROM lines GROUP BY cid) AS t": 1,
     "SELECT SUM(k) AS s FROM (SELECT cid, oid, COUNT(DISTINCT item) AS k FROM lines GROUP BY cid, oid) AS t": 2,
 }  # fmt: skip
