@@ -23,6 +23,7 @@ import sfumato as sf
 PEOPLE, ITEMS, MOST = 50_000, 121_000, 1_000
 TIMES = 5
 LEAST_KEYS, RECORD = 890, 908  # policy Gaussian
+FEW = 5  # groups of one person, who has ten items on average: most have too many
 DEVIATION = 2**0.5 / 0.03  # of a count with Laplace noise of epsilon 0.03
 
 PURCHASES = (  # 10 million rows of a million people, with 700,000 different items, some of them frequent
@@ -49,7 +50,8 @@ ASKING = """
 import sys, time, sfumato
 with sfumato.open(sys.argv[1]) as curator:
     begun = time.process_time()
-    curator.ask(sys.argv[2], epsilon=sys.argv[3], delta="1e-6")  # another epsilon: no stored answer
+    groups = int(sys.argv[3])
+    curator.ask(sys.argv[2], epsilon=sys.argv[4], delta="1e-6", max_groups=groups)  # another epsilon: not stored
     print(time.process_time() - begun)
 """
 PLAINLY = """
@@ -78,17 +80,16 @@ def run_apart(program: str, *arguments: object) -> tuple[float, float]:
     return float(seconds), float(kilobytes) / 2**20
 
 
-def measure_many_keys() -> tuple[tuple[float, float], tuple[float, float]]:
-    """A count of people by item, and the plain one over the same snapshot."""
+def measure_many_keys() -> list[tuple[float, float]]:
+    """A count of people by item, the same where most people have too many items, and plain SQL on the same snapshot."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         duckdb.connect().execute(PURCHASES.format(path=folder / "t.parquet"))
         (folder / "catalog.toml").write_text(CATALOG.format(path="t.parquet"))
         sf.open(folder).close()  # pins the table
-        ours = run_apart(ASKING, folder, BY_ITEM.format(person="person"))
-        return ours, run_apart(
-            PLAINLY, folder / ".sfumato" / "snapshot.duckdb", BY_ITEM.format(person="__sfumato_unit")
-        )
+        ours = [run_apart(ASKING, folder, BY_ITEM.format(person="person"), groups) for groups in (20, FEW)]
+        snapshot = folder / ".sfumato" / "snapshot.duckdb"
+        return [*ours, run_apart(PLAINLY, snapshot, BY_ITEM.format(person="__sfumato_unit"))]
 
 
 def make_baskets() -> pd.DataFrame:
@@ -130,14 +131,15 @@ def main() -> None:
     line(
         "Counts of deviation 47 under (3, 1e-6)", int(float(gdp.mu_squared) * DEVIATION**2), f"{best}", int(best / 1.05)
     )
-    (seconds, memory), (plainly, plain_memory) = measure_many_keys()
-    for what, ours, plain, ratio, limit in (
-        ("People of 700,000 keys: processor time", f"{seconds:.2f} s", f"{plainly:.2f} s", seconds / plainly, 2.0),
-        ("The same: peak memory", f"{memory:.2f} GB", f"{plain_memory:.2f} GB", memory, 1.0),
-    ):
-        missed += ratio > limit
-        met = "met" if ratio <= limit else "MISSED"
-        table.add_row(f"{what} (plain SQL)", ours, plain, f"{ratio:.2f} ≤ {limit:g}", met)
+    *measured, (plainly, plain_memory) = measure_many_keys()
+    for whose, (seconds, memory) in zip(("People of 700,000 keys", f"The same, {FEW} of each"), measured, strict=True):
+        for what, ours, plain, ratio, limit in (
+            ("processor time", f"{seconds:.2f} s", f"{plainly:.2f} s", seconds / plainly, 2.0),
+            ("peak memory", f"{memory:.2f} GB", f"{plain_memory:.2f} GB", memory, 1.0),
+        ):
+            missed += ratio > limit
+            met = "met" if ratio <= limit else "MISSED"
+            table.add_row(f"{whose}: {what} (plain SQL)", ours, plain, f"{ratio:.2f} ≤ {limit:g}", met)
     Console(width=120).print(table)
     sys.exit(f"{missed} limits missed" if missed else 0)
 
