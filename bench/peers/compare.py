@@ -92,7 +92,8 @@ def show(one: dict[str, object] | None, *, own: bool) -> str:
     if "seconds" not in one:
         return "-"
     first, taken, memory = (float(str(one[name])) for name in ("first", "seconds", "megabytes"))
-    ratio = "" if own or find_ratio(one) is None else f"**{find_ratio(one):,.3g} x**, "
+    found = find_ratio(one)
+    ratio = "" if own or found is None else f"**{found:,.0f} x**, " if found >= 100 else f"**{found:.3g} x**, "
     return f"{ratio}{taken:,.3g} s (first {first:,.3g} s), {memory:,.0f} MB"
 
 
