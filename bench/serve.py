@@ -131,6 +131,7 @@ def measure_load(previews: int, asks: int) -> list[str]:
         run_app("peers.bare_endpoint:app", "/openapi.json", **bare_place) as bare_port,
     ):  # fmt: skip
         send_all(port, tokens, 4 * ANALYSTS, lambda number: write_question(10**6 + number, preview=True))  # warm up
+        send_all(bare_port, tokens, 4 * ANALYSTS, write_bare)  # and its threads open their connections
         previewed = send_all(port, tokens, previews, lambda number: write_question(number, preview=True))
         for turn in range(ROUNDS):
             begin, part = turn * (asks // ROUNDS), asks // ROUNDS

@@ -21,7 +21,7 @@ class Asked(BaseModel):
 def _connect() -> sqlite3.Connection:
     if not hasattr(_own, "connection"):
         _own.connection = sqlite3.connect(os.environ["BARE_DATABASE"], isolation_level=None)
-        for setting in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 30000"):
+        for setting in ("busy_timeout = 30000", "journal_mode = WAL", "synchronous = FULL"):
             _own.connection.execute(f"PRAGMA {setting}")
         _own.connection.execute("CREATE TABLE IF NOT EXISTS asked (sql TEXT, epsilon TEXT)")
     found: sqlite3.Connection = _own.connection

@@ -390,3 +390,18 @@ def test_the_log_says_that_a_link_was_made(clinic):
         sign_in(client, "ann")
         lines = client.get("/v1/log", headers=token(clinic, "olga")).json()
     assert {(line["action"], line["detail"]) for line in lines} >= {("make sign-in link", "ann"), ("sign in", "")}
+
+
+def test_a_retry_after_a_power_failure_gets_the_answer_of_the_ledger(clinic):
+    with open_client(clinic) as client:
+        headers = {**token(clinic), "Idempotency-Key": "k"}
+        body = {"sql": BY_CITY, "epsilon": "0.1"}
+        first = client.post("/v1/datasets/clinic/queries", json=body, headers=headers).json()
+        accounts = Accounts(clinic.accounts)
+        with accounts.transaction() as connection:  # what was written last, and not waited for
+            connection.exec_driver_sql("UPDATE service_requests SET answer = ''")
+        accounts.close()
+        again = client.post("/v1/datasets/clinic/queries", json=body, headers=headers).json()
+        assert again["rows"] == first["rows"]
+        spent = client.get("/v1/datasets/clinic", headers=token(clinic)).json()["budget"]["spent"]
+        assert spent["epsilon"] == "0.1"

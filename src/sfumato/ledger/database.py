@@ -23,6 +23,7 @@ from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.ledger_rows import DURABLE, LedgerRows, run_transaction
 from sfumato.ledger.server_address import ServerAddress, is_server, read_server_address
 from sfumato.ledger.signatures import Signatures
+from sfumato.ledger.write_lock import wait_for_writers
 from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
@@ -46,6 +47,7 @@ class Database:
         self.signatures: Signatures | None = None
         self._file: tuple[int, int] | None = None  # the database file that this process opened
         self._size = 0
+        self.others_write = False  # whether another process was seen to write
         self._idle: list[sa.Connection] = []  # to take one from the pool again would take longer than to read with it
         if must_exist and (self.in_memory or (self._on_sqlite and not os.path.isfile(self.path or ""))):
             hint = (
@@ -89,7 +91,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[LedgerRows]:
         """One transaction that excludes other writers. When it is left without an error, it is on the disk."""
-        with self._connection() as connection, self._take_turn():
+        with self._connection() as connection, self._take_turn(connection):
             with run_transaction(connection, write=True):
                 self._refuse_other_files(connection)
                 yield LedgerRows(connection, self.signatures)
@@ -135,10 +137,12 @@ class Database:
             connection.close()
 
     @contextmanager
-    def _take_turn(self) -> Iterator[None]:
+    def _take_turn(self, connection: sa.Connection) -> Iterator[None]:
         """Let threads write one after the other: SQLite excludes them too, but lets them sleep longer than needed."""
         taken = self.path is not None and self._turn.acquire(timeout=WAIT_SECONDS)
         try:
+            if taken and self.others_write:
+                wait_for_writers(connection.connection.dbapi_connection, WAIT_SECONDS)
             yield
         finally:
             if taken:

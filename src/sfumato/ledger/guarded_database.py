@@ -53,6 +53,8 @@ class GuardedDatabase:
         with self.database.write() as rows:
             head = rows.read_head(lock=True)
             self._refuse_other(rows, head, known)
+            if self.newest is not None and head.number > self.newest.number:
+                self.database.others_write = True
             yield rows, head
 
     def list_known(self) -> tuple[Seen, ...]:

@@ -293,6 +293,11 @@ class Ledger:
         with self._guarded.read() as (_, head):
             return head.number, head.hash
 
+    @property
+    def newest_number(self) -> int:
+        """The number of the newest entry that was seen here. Every later charge has a later number."""
+        return self._guarded.newest.number if self._guarded.newest else 1
+
     def entries(self, newest: int | None = None, *, analyst: str = "", before: int | None = None) -> list[Entry]:
         """The newest entries (all by default), oldest first: of one analyst, if named, and before an entry's number."""
         with self._guarded.read() as (rows, _):

@@ -31,7 +31,7 @@ from sfumato.service.account_tables import (
     add_missing_columns,
 )
 from sfumato.service.account_versions import Remembered, VersionReader
-from sfumato.service.group_commit import GroupCommit, begin_writing
+from sfumato.service.group_commit import WAIT_SECONDS, GroupCommit, begin_writing
 from sfumato.service.passwords import NOBODY, hash_password, verify_password
 
 Role = Literal["owner", "analyst"]
@@ -87,13 +87,16 @@ class Accounts:
         key = Path(f"{path}.key")
         write_once(key, SYSTEM.take(32).tobytes().hex().encode())
         self._key = key.read_bytes()
-        self._engine = sa.create_engine(f"sqlite:///{path.absolute()}", hide_parameters=True)
+        self._engine, self._quick_engine = (
+            sa.create_engine(f"sqlite:///{path.absolute()}", hide_parameters=True) for _ in range(2)
+        )
         sa.event.listen(self._engine, "connect", _set_up)
+        sa.event.listen(self._quick_engine, "connect", _set_up_quick)
         with locked(Path(f"{path}.lock")):
             ACCOUNTS.create_all(self._engine)
             with self.transaction() as connection:
                 add_missing_columns(connection)
-        self._group = GroupCommit(self._engine)
+        self._group, self._quick_group = GroupCommit(self._engine), GroupCommit(self._quick_engine)
         self._tokens: Remembered[str, tuple[User, str]] = Remembered()  # and when they expire
         self._grants: Remembered[tuple[str, str], Grant] = Remembered()
         with self.transaction() as connection:
@@ -105,6 +108,7 @@ class Accounts:
         """Close the connections."""
         self._versions.close()
         self._engine.dispose()
+        self._quick_engine.dispose()
 
     def add_user(self, name: str, role: Role = "analyst", password: str = "", *, by: str = "") -> User:
         """Add somebody. Without a password they use tokens only."""
@@ -340,6 +344,10 @@ class Accounts:
         """Do some work in a transaction that it may share with others. It is durable when this returns."""
         return self._group.run(work)
 
+    def write_quickly(self, work: Callable[[sa.Connection], Written]) -> Written:
+        """`write`, for what the ledger holds too. A killed process does not undo it; a power failure may."""
+        return self._quick_group.run(work)
+
 
 def make_secret() -> str:
     """A secret of 256 random bits, in letters that an address may hold."""
@@ -388,5 +396,12 @@ def _build_unknown_user(name: str) -> InvalidParameter:
 
 
 def _set_up(connection: Any, record: object) -> None:  # noqa: ANN401 - the driver's
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 30000", "foreign_keys = ON"):
+    for pragma in ("journal_mode = WAL", f"busy_timeout = {1000 * WAIT_SECONDS}", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}").close()
+    connection.execute("PRAGMA synchronous = FULL").close()
+
+
+def _set_up_quick(connection: Any, record: object) -> None:  # noqa: ANN401 - the driver's
+    """No wait for the disk: SQLite keeps the order of transactions, and a power failure loses the last ones."""
+    _set_up(connection, record)
+    connection.execute("PRAGMA synchronous = NORMAL").close()

@@ -43,7 +43,7 @@ class Asking:
                 return self._keep(None, user, name, _ask(curator, grant, asked, user, None))
             state = describe_state(curator)
             request = f"{name}\n{asked.model_dump_json()}"
-            last = curator.ledger().head()[0]
+            last = curator.ledger().newest_number
             with self.requests.attempt(user.name, key, request, last, state) as attempt:
                 if attempt.answer is not None:
                     found: Wire = attempt.answer

@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from sfumato.ledger.write_lock import wait_for_writers
+
+WAIT_SECONDS = 30
 Written = TypeVar("Written")
 
 
@@ -69,6 +72,7 @@ class _Work:
 
 def begin_writing(connection: sa.Connection) -> None:
     """Exclude other writers from the first statement on. SQLite's driver leaves this to us."""
+    wait_for_writers(connection.connection.dbapi_connection, WAIT_SECONDS)
     _execute(connection, "BEGIN IMMEDIATE")
 
 

@@ -97,7 +97,11 @@ class IdempotentRequests:
             yield Attempt(user, key, mark, found.since, found.state, False, answer, found.failure)
 
     def finish(self, attempt: Attempt | None, user: str, dataset: str, detail: str, answer: object) -> None:
-        """Keep the answer for retries, and write the line of the log. Both are durable together."""
+        """Keep the answer for retries, and write the line of the log: both, or none.
+
+        The ledger has the charge and the answer already, on the disk. If a power failure undoes this, a retry finds
+        the charge by its mark, and gets the stored answer.
+        """
         text = json.dumps(answer)
 
         def end(connection: sa.Connection) -> None:
@@ -105,7 +109,7 @@ class IdempotentRequests:
             if attempt is not None:
                 connection.exec_driver_sql(_ANSWER, (text, attempt.user, attempt.key))
 
-        self._accounts.write(end)
+        self._accounts.write_quickly(end)
 
     def fail(self, attempt: Attempt, failure: str) -> None:
         """Note that the charge of a request was closed without an answer: a retry must not be charged again."""
