@@ -10,6 +10,10 @@ BY_HAND = {
         "An aggregate needs bounds, and the catalog and the question do not give them.",
         "Declare bounds of the column, or give them in the question: `LEAST(x, 100)`, `GREATEST(x, 0)`, or a condition in WHERE.",
     ),
+    "broken-grant": (
+        "Your grant at this service cannot be counted in the accounting of the dataset's budget: for example, a budget in rho needs a delta.",
+        "Ask the owner to grant it again (`sfumato grant`): an epsilon, and a delta if the budget has one.",
+    ),
     "budget-exceeded": (
         "The question costs more than is left of the population's budget, of your own limit, or of your grant.",
         "Ask with at most the epsilon that the hint names, ask for a wider margin, or ask the owner to change the budget (`sfumato budget set`). Nothing was charged.",
