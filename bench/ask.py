@@ -155,6 +155,7 @@ def tiny(report: Report, folder: Path) -> None:
                 books.execute("INSERT INTO entries (text) VALUES (?)", ("x" * 1500,))  # about as long as an entry
                 books.execute("COMMIT")
 
+        os.sync()  # otherwise a commit also waits for what earlier parts and other programs have left to write
         asked, plain = in_turns(lambda: curator.ask(next(ours), epsilon="0.1"), plainly, 101)
         stored = seconds(lambda: curator.ask(TINY.format(0), epsilon="0.1"), 100)
         preview = seconds(lambda: curator.preview(next(ours), epsilon="0.1"), 100)
