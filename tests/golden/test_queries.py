@@ -21,10 +21,12 @@ from sfumato.kernel.expressions import Call, Column, Literal
 from sfumato.kernel.plan import Choice, Different, Keys, People
 from sfumato.kernel.row_sources import Derived, Join, PerKey, PerUnit, PublicScan, Scan, Union
 from sfumato.planning.planner import choose_plan
+from sfumato.query import sql_text, token_forms
 from sfumato.query.bind import bind
 from sfumato.query.parse import parse
 from sfumato.query.query import AggregateRef, KeyRef, PostCall
 from sfumato.query.sql_text import normalise_sql, print_sql
+from sfumato.query.tokens import read_tokens
 
 GOLDEN = Path(__file__).parent / "queries.md"
 WRITES = os.environ.get("SFUMATO_GOLDEN") == "write"
@@ -217,6 +219,30 @@ def test_printed_sql_is_the_same_question():
         if "```refusal" not in said:
             for text in (print_sql(parse(sql)), normalise_sql(parse(sql))):
                 assert bind(parse(text), DATASET) == bind(parse(sql), DATASET), text
+
+
+def test_a_question_that_needs_no_copy_is_recorded_the_same(monkeypatch):
+    """Most trees are printed as they are. The text is the same as by way of a copy, and the tree is unchanged."""
+    trees = [parse(sql) for sql, said in entries() if "```refusal" not in said]
+    plain = [tree for tree in trees if all(map(sql_text._is_normal, tree.walk()))]
+    assert len(plain) > 20
+    before, texts = [repr(tree) for tree in plain], [normalise_sql(tree) for tree in plain]
+    assert [repr(tree) for tree in plain] == before
+    monkeypatch.setattr(sql_text, "_is_normal", lambda node: False)
+    assert [normalise_sql(tree) for tree in plain] == texts
+
+
+def test_kinds_of_tokens_that_are_never_keywords_have_no_form(monkeypatch):
+    """The shortcut of `is_keyword_here` says what its long way says, for every token of every question."""
+    questions = [list(read_tokens(sql)[0]) for sql, said in entries() if "```refusal" not in said]
+
+    def list_words():
+        return [token_forms.is_keyword_here(tokens, place) for tokens in questions for place in range(len(tokens))]
+
+    short = list_words()
+    monkeypatch.setattr(token_forms, "NEVER_KEYWORDS", frozenset())
+    assert list_words() == short
+    assert sum(short) > 5
 
 
 def test_both_kinds_are_here():

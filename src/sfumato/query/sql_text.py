@@ -9,6 +9,11 @@ from sfumato.query.tokens import DIALECT
 PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 UNBRACKETED = (exp.Where, exp.Having, exp.Group, exp.Select, exp.Alias)  # a whole part of these needs no brackets
 DATE_TYPES = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPNTZ: "TIMESTAMP"}
+PRINTED_AS_THEY_ARE = frozenset({  # the printer reads these, and changes none: a tree of them needs no copy
+    exp.Select, exp.From, exp.Table, exp.Where, exp.Group, exp.Order, exp.Ordered, exp.Limit, exp.Column, exp.Alias,
+    exp.TableAlias, exp.Literal, exp.Star, exp.Count, exp.Sum, exp.Avg, exp.And, exp.Or, exp.Not, exp.EQ, exp.NEQ,
+    exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Add, exp.Sub, exp.Mul, exp.In, exp.Between, exp.Is, exp.Null,
+})  # fmt: skip
 
 
 def print_sql(tree: exp.Expr) -> str:
@@ -20,7 +25,11 @@ def print_sql(tree: exp.Expr) -> str:
             printable = _build_printable(node)
             tree = printable if node is tree else tree
             node.replace(printable)
-    return tree.sql(dialect=DIALECT, comments=False, copy=False)
+    return _write(tree)
+
+
+def _write(tree: exp.Expr) -> str:
+    return str(DIALECT.generate(tree, comments=False, copy=False))  # tree.sql() would look the dialect up again
 
 
 def name_expression(node: exp.Expr) -> str:
@@ -62,6 +71,8 @@ def _build_printable(node: exp.Expr) -> exp.Expr:
 
 def normalise_sql(tree: exp.Expr) -> str:
     """Print a tree in one normal form: no needless quotes or brackets, keywords in upper case, single spaces."""
+    if all(_is_normal(node) for node in tree.walk()):
+        return _write(tree)
     copied = tree.copy()
     brackets = []
     for node in copied.find_all(exp.Identifier, exp.Paren):
@@ -73,3 +84,9 @@ def normalise_sql(tree: exp.Expr) -> str:
         if isinstance(node.parent, UNBRACKETED):
             node.replace(node.this)
     return print_sql(copied)
+
+
+def _is_normal(node: exp.Expr) -> bool:
+    """Is the node printed in normal form without a change to it?"""
+    kind = type(node)
+    return kind in PRINTED_AS_THEY_ARE or (kind is exp.Identifier and not node.args.get("quoted"))

@@ -30,6 +30,10 @@ TYPE_NAMES = {"FLOAT64": TokenType.DOUBLE, "BIGNUMERIC": TokenType.DECIMAL}  # o
 DECODE = "DECODE"  # the parser knows another function of this name
 CASES = "DECODE_CASES"
 CASTS = ("CAST", "TRY_CAST", "SAFE_CAST")
+NEVER_KEYWORDS = frozenset({  # the commonest kinds of which `is_keyword_here` knows no form: asking takes long
+    TokenType.VAR, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.SELECT, TokenType.FROM, TokenType.WHERE,
+    TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.JOIN, TokenType.ON,
+})  # fmt: skip
 COMPARISONS = (TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE)
 SIGNS = (
     TokenType.DCOLON, TokenType.FARROW, TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.L_BRACKET,
@@ -221,6 +225,8 @@ def is_keyword_here(tokens: Sequence[Token], index: int) -> bool:  # noqa: PLR09
     """Is this token a keyword or sign of a supported form, in a place where it cannot be a name?"""
     token = tokens[index]
     kind, word = token.token_type, token.text.upper()
+    if kind in NEVER_KEYWORDS and word not in ROW_WORDS:
+        return False
     before = tokens[index - 1] if index else token
     after = tokens[index + 1] if index + 1 < len(tokens) else token
     follows_value = before.token_type in ENDS_A_VALUE

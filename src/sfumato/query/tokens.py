@@ -69,6 +69,7 @@ SIGNS = {
 }  # fmt: skip
 ALWAYS_ALLOWED = WORDS | SIGNS | function_words.SIGNS
 NESTING = {TokenType.L_PAREN: 1, TokenType.CASE: 1, TokenType.R_PAREN: -1, TokenType.END: -1}
+UNCHECKED = ALWAYS_ALLOWED - NESTING.keys() - PREFIXES - {TokenType.STRING, TokenType.DIV}
 DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '...', TIMESTAMP '...'
 PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
@@ -179,6 +180,9 @@ def _check_tokens(tokens: Sequence[Token], sql: str, *, clauses: bool) -> None: 
     nesting = prefixes = 0
     opened: list[int] = []
     for index, token in enumerate(tokens):
+        if token.token_type in UNCHECKED:
+            prefixes = 0
+            continue
         after = tokens[index + 1] if index + 1 < len(tokens) else None
         if (len(token.text) == 8 or token.token_type is TokenType.DIV) and function_words.read_word(token, after):
             continue  # INTERVAL

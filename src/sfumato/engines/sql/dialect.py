@@ -48,7 +48,7 @@ class Dialect:
                     made = replace(node)
                     tree = made if node is tree else tree
                     node.replace(made)
-        return tree.sql(dialect=self.generator, copy=False)
+        return self.generator.generate(tree, copy=False)
 
 
 DUCKDB = Dialect(DuckDB())
