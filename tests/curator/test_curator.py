@@ -334,6 +334,16 @@ def test_rehearsal_is_free_and_reads_nothing(people, monkeypatch):
     assert people.rehearse("SELECT SUM(income) AS s FROM people", epsilon=2).rows[0]["s"] > 0
     assert float(people.budget.spent.epsilon) == 0
     assert people.ledger().head()[0] == 1  # the ledger has its opening entry only
+    for shown in (repr(answer), answer._repr_html_()):
+        assert "made-up rows" in shown
+        assert "Nothing was spent" in shown
+        assert "Left:" not in shown
+
+
+def test_an_answer_is_not_a_rehearsal(people):
+    answer = people.ask(GROUPED, epsilon=1)
+    assert "made-up rows" not in repr(answer)
+    assert "Left:" in repr(answer)
 
 
 def test_the_small_print_says_what_one_person_changes():

@@ -1,5 +1,6 @@
 """What a prompt and a notebook show of the objects that users hold. None of it derives from data without a release."""
 
+import math
 import re
 from decimal import Context, Decimal
 
@@ -112,6 +113,21 @@ def test_a_workload_shows_its_split(people):
     text, made = show_both(workload)
     assert text == str(workload)
     assert "ε = 1 in all" in made
+
+
+@pytest.mark.parametrize(
+    ("value", "ends", "shown"),
+    [
+        (20.1, (20.0, 20.1), "20.1 [20.0, 20.1]"),  # ROUND(x, 1): no digit that it does not have
+        (20.0, (19.0, 21.0), "20 [19, 21]"),
+        (20.12345, (20.0, 20.2), "20.123 [20.000, 20.200]"),
+        (148.0, (145.4979, 150.4698), "148.0 [145.5, 150.5]"),
+        (7, (1.5, 9.25), "7 [2, 9]"),
+        (0.5, (-math.inf, math.inf), "0 [-inf, inf]"),
+    ],
+)
+def test_a_value_shows_the_digits_that_it_has(value, ends, shown):
+    assert format_value(value, ends) == shown
 
 
 def test_an_answer_is_a_table_with_intervals(people):

@@ -100,6 +100,7 @@ def test_pages_and_figures_are_self_contained(name, tmp_path):
     assert result.story.learns.partition(".")[0] in page.replace("&#x27;", "'")
     check_self_contained(result.figure.svg())
     check_self_contained(result._repr_html_())
+    assert repr(result) == str(result)
     assert all(panel.alt for panel in result.figure.panels)
 
 

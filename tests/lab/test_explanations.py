@@ -54,6 +54,7 @@ def test_every_view_is_a_text_a_page_and_json(name, tmp_path):
     assert not re.findall(r"=\"nan|,nan| nan|inf\"", page)  # no coordinate is missing
     assert json.loads(json.dumps(view.to_dict()))
     assert "<svg" in view._repr_html_()
+    assert repr(view) == text  # at a prompt: not a dump of its fields
     with pytest.raises(AttributeError):
         setattr(view, fields(view)[0].name, None)  # frozen
 

@@ -52,8 +52,10 @@ def rehearse(
     try:
         stage = replace(desk, dataset=dataset, engine=engine, ledger=ledger, signer=Signer())
         if query.beside:
-            return answer_together(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
-        return answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
+            answer = answer_together(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
+        else:
+            answer = answer_query(stage, query, loss, level, DEFAULT_ANALYST, delta, str)
+        return replace(answer, rehearsed=True)
     finally:
         ledger.close()
         engine.close()

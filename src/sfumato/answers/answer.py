@@ -119,6 +119,7 @@ class Answer:
     neighbours: Neighbours = field(repr=False)
     loss: PrivacyLoss = field(repr=False)  # of all releases that the answer shows, also if the answer was free
     _details: Details = field(repr=False, compare=False)
+    rehearsed: bool = field(default=False, repr=False)  # on made-up rows: nothing was spent
     # The details. They are fields for `asdict`; `_compute_later` makes them properties.
     # For each row, the two ends of each number's confidence interval:
     intervals: list[dict[str, tuple[float, float]]] = field(init=False, repr=False, compare=False)
@@ -152,6 +153,8 @@ class Answer:
 
     def price(self) -> str:
         """The cost, the budget that was charged, and what remains, as text."""
+        if self.rehearsed:
+            return f"Rehearsed on made-up rows with {self.cost}: no number is about the data. Nothing was spent."
         own = ""
         if self.own_remaining is not None:
             own = f" of the population's budget, {self.own_remaining.describe_left()} of your limit"
@@ -247,6 +250,7 @@ class Answer:
         level = f"{100 * self.confidence:.4g} % confidence intervals; {self.cost}"
         covered = "Intervals cover the noise, not the bias from contribution bounds and clamping (see diagnose)."
         notes = [
+            "Rehearsed on made-up rows." if self.rehearsed else "",
             *([level, covered] if len(bare) < len(wanted) else [str(self.cost)]),
             f"No interval in value: {', '.join(bare)}." if bare else "",
         ]

@@ -23,6 +23,8 @@ def format_parts(value: object, ends: tuple[float, float] | None) -> tuple[str, 
         return "NULL" if value is None else str(value), ""
     low, high = ends
     digits = 0 if isinstance(value, int) else _count_decimals((high - low) / 2)
+    if digits and all(round(number, digits) == number for number in (value, low, high)):  # such as ROUND(x, 1)
+        digits = next(fewer for fewer in range(digits + 1) if all(round(n, fewer) == n for n in (value, low, high)))
     return f"{value:,.{digits}f}", f"[{low:,.{digits}f}, {high:,.{digits}f}]"
 
 

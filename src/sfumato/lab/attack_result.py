@@ -86,6 +86,8 @@ class AttackResult:
             lines += textwrap.wrap(note, COLUMNS)
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def html(self) -> str:
         """The result as a piece of HTML."""
         story = "".join(

@@ -88,6 +88,7 @@ class PollView:
 
     save = save_page
     __str__ = write_text
+    __repr__ = write_text
     _repr_html_ = write_html
 
 

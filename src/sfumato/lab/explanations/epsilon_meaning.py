@@ -78,6 +78,7 @@ class EpsilonMeaning:
 
     save = save_page
     __str__ = write_text
+    __repr__ = write_text
     _repr_html_ = write_html
 
 

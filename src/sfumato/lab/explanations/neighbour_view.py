@@ -70,6 +70,7 @@ class NeighbourView:
 
     save = save_page
     __str__ = write_text
+    __repr__ = write_text
     _repr_html_ = write_html
 
 

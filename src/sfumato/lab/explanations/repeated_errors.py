@@ -84,6 +84,7 @@ class ErrorView:
 
     save = save_page
     __str__ = write_text
+    __repr__ = write_text
     _repr_html_ = write_html
 
 

@@ -107,6 +107,7 @@ class MechanismView:
 
     save = save_page
     __str__ = write_text
+    __repr__ = write_text
     _repr_html_ = write_html
 
 
