@@ -30,6 +30,8 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.number_arguments import Number
 from sfumato.query.frame import Aggregation
 
+CLOSED = ("must be open", "one that was closed", "Open or protect the data again.")
+
 
 class Curator:
     """Holds the data and answers questions about it. Only noisy answers leave, after their charge is committed."""
@@ -69,7 +71,7 @@ class Curator:
     def at_desk(self) -> Iterator[Desk]:
         """The desk of one question. The data stays the same until the question is answered."""
         if self._closed:  # before anything is charged
-            raise InvalidParameter("curator", "must be open", "one that was closed", "Open or protect the data again.")
+            raise InvalidParameter("curator", *CLOSED)
         with nullcontext() if self._current is None else self._current.asking():
             yield self.desk
 
@@ -284,6 +286,8 @@ class Curator:
     @property
     def budget(self) -> Spending:
         """The population's budget."""
+        if self._closed and not self._shares_ledger:
+            raise InvalidParameter("curator", *CLOSED)
         totals = self.desk.ledger.totals()
         return Spending(Cost.from_loss(totals.limit), Cost.from_loss(totals.spent), Cost.from_loss(totals.remaining))
 

@@ -11,7 +11,16 @@ from typing import Literal
 LETTERS = {"epsilon": "ε", "rho": "rho", "mu_squared": "μ²", "delta": "δ"}
 MOST_DIGITS, DIGITS = 10, 6  # an amount with more digits than MOST_DIGITS is shown with DIGITS
 
+WEAK = 20  # from this epsilon on, an outcome can be hundreds of millions of times as likely with one person as without
+
 Rounding = Literal["up", "down"]
+
+
+def describe_weakness(epsilon: Decimal | None) -> str:
+    """A sentence about an epsilon that protects hardly anybody; empty for a smaller one."""
+    if epsilon is None or epsilon < WEAK:
+        return ""
+    return f"ε = {epsilon:f} protects hardly anybody: usual values are 0.1 to 10, and `sfumato epsilon` explains them."
 
 
 def write_amounts(amounts: Mapping[str, str] | None, rounding: Rounding = "up") -> str:

@@ -55,6 +55,20 @@ def test_a_usage_mistake_is_json_too(clinic, arguments, part):
         json.loads(plain.stderr)
 
 
+def test_two_prices_are_named(clinic):
+    told = read_refusal(clinic("ask", COUNT, "--epsilon", "1", "--margin", "n=3", "--json"), 2)
+    assert told["message"] == "Give one price of the question, not --epsilon and --margin."
+
+
+def test_json_in_front_is_told_its_place():
+    assert read_refusal(run("--json", "budget"), 2)["message"] == "--json stands behind a command."
+
+
+def test_a_budget_that_protects_hardly_anybody_says_so(tmp_path):
+    assert "protects hardly anybody" in run("init", str(tmp_path / "a"), "--epsilon", "50").stdout
+    assert "hardly" not in run("init", str(tmp_path / "b"), "--epsilon", "3").stdout
+
+
 def test_a_usage_mistake_says_where_help_is(clinic):
     assert clinic("ask", COUNT, "--epsilonn", "1").stderr.splitlines()[-1].endswith(" ask --help")
 

@@ -3,8 +3,6 @@
 The grade in each case is ours, as a reader of the message: A says what to write instead; B says what to change.
 """
 
-import warnings
-
 import pandas as pd
 import pytest
 
@@ -51,6 +49,12 @@ def ask_closed(_):
     people.ask(COUNT, 1)
 
 
+def read_closed_budget(_):
+    people = protect()
+    people.close()
+    return people.budget
+
+
 def open_two(folder):
     (folder / "a.csv").write_text("id,x\np1,1\n")
     (folder / "b.csv").write_text("visit,person,y\nv1,p1,1\n")
@@ -70,6 +74,14 @@ MISTAKES = {  # name: what is done, what the message has, what the hint has, our
     "missing bounds": (
         lambda _: ask("SELECT AVG(LENGTH(name)) FROM people", 1), "has no upper bound", "LEAST(x, 100)", "A",
     ),
+    **{
+        f"{make.__name__} without bounds": (
+            lambda _, make=make, given=given: make(*given), "needs a lower and an upper bound",
+            f"sf.{make.__name__}(", "A",
+        )
+        for make, given in ((sf.Integer, ()), (sf.Real, (0,)), (sf.Date, ()), (sf.DateTime, ()))
+    },
+    "Category without values": (lambda _: sf.Category(), "must be a list", "For example", "A"),
     "wrong file": (
         lambda folder: protect(write(folder, "people.csv", "id\n").with_name("poeple.csv")), "there is no source",
         "Did you mean people.csv? Look in", "A",
@@ -110,6 +122,7 @@ MISTAKES = {  # name: what is done, what the message has, what the hint has, our
         lambda _: protect(budget=sf.Budget(epsilon=10**9)).ask(COUNT, 10**8), "must leave noise",
         "protects nobody; lower it", "A",
     ),
+    "budget of a closed one": (read_closed_budget, "must be open", "Open or protect the data again.", "A"),
     "closed": (ask_closed, "must be open", "Open or protect the data again.", "A"),
     "no header": (
         lambda folder: protect(write(folder, "e.csv", "")), "must name the columns", "Give it a header line", "A",
@@ -154,6 +167,7 @@ def test_a_load_that_loses_values_says_why(tmp_path, content, columns, part):
         protect(write(tmp_path, "d.csv", content), columns=columns).close()
     text = str(caught[0].message)
     assert part in text
+    assert text.count("declared values") <= 1
     assert "Lima" not in text
 
 
@@ -163,8 +177,20 @@ def test_an_undeclared_value_in_a_question_is_a_warning():
 
 
 def test_zero_rows_are_answered_with_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LoadWarning)
+    with pytest.warns(LoadWarning, match="people: the table is empty"):
         people = protect(FRAME[:0])
     answer = people.ask("SELECT COUNT(*) AS n, AVG(age) AS age FROM people", 1)
     assert any("There may be no rows at all" in warning for warning in answer.warnings)
+
+
+def test_one_row_is_not_called_empty():
+    with protect(FRAME[:1]) as people:
+        assert people.load_report.problems == ()
+
+
+def test_an_epsilon_that_protects_hardly_anybody_says_so():
+    with protect(budget=sf.Budget(epsilon=1_000)) as people:
+        assert "protects hardly anybody" in repr(people.preview(COUNT, 20))
+        assert "protects hardly anybody" in repr(people.ask(COUNT, 500))
+        assert "hardly" not in repr(people.preview(f"{COUNT} WHERE age > 30", 19))
+        assert "hardly" not in repr(people.ask(f"{COUNT} WHERE age > 30", 1))

@@ -7,6 +7,7 @@ from sfumato.answers.answer import Cost
 from sfumato.drawing.cards import make_card, make_note
 from sfumato.drawing.pages import make_table
 from sfumato.drawing.text_tables import write_text_table
+from sfumato.shown_amounts import describe_weakness
 
 
 class Previewed(Protocol):
@@ -64,4 +65,5 @@ def _describe_cost(preview: Previewed) -> str:
     before = "It was answered before. " if preview.cached else ""
     fits = "fits" if preview.fits else "does not fit"
     left = getattr(preview, "delta_note", "")  # a service does not send it
-    return " ".join(filter(None, (f"Cost: {preview.cost}, which {fits} the budget. {before}Nothing was spent.", left)))
+    said = f"Cost: {preview.cost}, which {fits} the budget. {before}Nothing was spent."
+    return " ".join(filter(None, (said, describe_weakness(preview.cost.epsilon), left)))

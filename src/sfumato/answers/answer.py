@@ -19,7 +19,7 @@ from sfumato.extras import imported
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
 from sfumato.kernel.neighbours import Neighbours
-from sfumato.shown_amounts import write_amounts
+from sfumato.shown_amounts import describe_weakness, write_amounts
 
 if TYPE_CHECKING:
     import pandas
@@ -160,7 +160,7 @@ class Answer:
             own = f" of the population's budget, {self.own_remaining.describe_left()} of your limit"
         left = f"Left: {self.remaining.describe_left()}{own}."
         if not self.cached:
-            return f"Cost: {self.cost}. {left}"
+            return f"Cost: {self.cost}. {left} {describe_weakness(self.cost.epsilon)}".rstrip()
         if self.cost == self.population_cost:
             return f"Free: answered before, as entry {self.entry}. {left}"
         stored = f"Answered before for another analyst, as entry {self.entry}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real as AnyReal
-from typing import SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 from sfumato.catalog.catalog_errors import build_catalog_error, show_value
 from sfumato.catalog.names import is_encodable
@@ -23,6 +23,8 @@ MOST_BOUND = 2**53  # every whole number up to here is a double
 MOST_VALUES = 100_000
 
 
+NOT_GIVEN: Any = None  # what a bound is without its argument: the constructor then says what a bound is for
+
 Bound = TypeVar("Bound", int, float, date)
 
 
@@ -30,11 +32,12 @@ Bound = TypeVar("Bound", int, float, date)
 class Integer:
     """Whole numbers. Values outside the bounds are clamped."""
 
-    lower: int
-    upper: int
+    lower: int = NOT_GIVEN
+    upper: int = NOT_GIVEN
     nullable: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
+        _require_bounds(self.lower, self.upper, "Integer(0, 120)")
         freeze(self, lower=_read_whole(self.lower, "lower"), upper=_read_whole(self.upper, "upper"))
         _check_order(self.lower, self.upper)
         read_flag(self.nullable, "nullable")
@@ -44,11 +47,12 @@ class Integer:
 class Real:
     """Numbers. Values outside the bounds are clamped."""
 
-    lower: float
-    upper: float
+    lower: float = NOT_GIVEN
+    upper: float = NOT_GIVEN
     nullable: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
+        _require_bounds(self.lower, self.upper, "Real(0, 500)")
         freeze(self, lower=_read_real(self.lower, "lower"), upper=_read_real(self.upper, "upper"))
         _check_order(self.lower, self.upper)
         read_flag(self.nullable, "nullable")
@@ -61,7 +65,7 @@ class Category:
     values: tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
     nullable: bool
 
-    def __init__(self, values: Sequence[str | int | bool], *, nullable: bool = True) -> None:
+    def __init__(self, values: Sequence[str | int | bool] = NOT_GIVEN, *, nullable: bool = True) -> None:
         if isinstance(values, str | bytes) or not isinstance(values, Sequence):
             raise build_catalog_error(
                 f"values must be a list; got {describe_kind(values)}.", 'For example: values = ["north", "south"].'
@@ -114,7 +118,8 @@ class Date:
     upper: date
     nullable: bool
 
-    def __init__(self, lower: str | date, upper: str | date, *, nullable: bool = True) -> None:
+    def __init__(self, lower: str | date = NOT_GIVEN, upper: str | date = NOT_GIVEN, *, nullable: bool = True) -> None:
+        _require_bounds(lower, upper, "Date('2025-01-01', '2025-12-31')")
         freeze(
             self,
             lower=_read_day(lower, "lower"),
@@ -132,7 +137,10 @@ class DateTime:
     upper: datetime
     nullable: bool
 
-    def __init__(self, lower: str | datetime, upper: str | datetime, *, nullable: bool = True) -> None:
+    def __init__(
+        self, lower: str | datetime = NOT_GIVEN, upper: str | datetime = NOT_GIVEN, *, nullable: bool = True
+    ) -> None:
+        _require_bounds(lower, upper, "DateTime('2025-01-01T00:00:00', '2025-12-31T23:59:59')")
         freeze(
             self,
             lower=_read_moment(lower, "lower"),
@@ -181,6 +189,15 @@ def freeze(thing: object, **values: object) -> None:
     """Set fields of a frozen dataclass, in its constructor."""
     for name, value in values.items():
         object.__setattr__(thing, name, value)
+
+
+def _require_bounds(lower: object, upper: object, example: str) -> None:
+    if lower is None or upper is None:
+        name, _, _ = example.partition("(")
+        raise build_catalog_error(
+            f"{name} needs a lower and an upper bound: they limit what one person can change.",
+            f"For example sf.{example}. Take them from what is known without the data (docs/how-to/choose-bounds.md).",
+        )
 
 
 def _check_order(lower: Bound, upper: Bound) -> None:

@@ -214,7 +214,10 @@ def _states_epsilon(sql: str) -> bool:
 def require_one_price(**given: object) -> None:
     """Refuse a question unless it has exactly one price."""
     names = [f"--{name}" for name in given]
-    if sum(bool(value) for value in given.values()) != 1:
+    stated = [f"--{name}" for name, value in given.items() if value]
+    if len(stated) > 1:
+        raise Usage(f"Give one price of the question, not {' and '.join(stated)}.", "For example --epsilon 0.5 alone.")
+    if not stated:
         raise Usage(
             f"Give the price of the question: {' or '.join(names)}, and only one.", "For example --epsilon 0.5."
         )

@@ -29,6 +29,7 @@ from sfumato.cli.load import (
 from sfumato.cli.pinning import find_snapshot_path, write_reload_command
 from sfumato.cli.refusals import Usage, refusals
 from sfumato.cli.show import AsJson, is_interactive, print_json, say
+from sfumato.shown_amounts import describe_weakness
 
 if TYPE_CHECKING:
     from sfumato.catalog.columns import ColumnDeclaration
@@ -119,6 +120,8 @@ def init(
             print_json({"catalog": str(path), **write_dataset_json(dataset)})
             return
         say(f"Made {path}, with a budget of ε = {epsilon}.")
+        if weak := describe_weakness(budget.epsilon):
+            say(f"Warning: {weak}", "yellow")
         say(f"Next: sfumato -C {shlex.quote(str(place))} add NAME SOURCE --unit COLUMN", "dim")
 
 

@@ -79,6 +79,9 @@ def _refuse_usage(error: Exception, as_json: bool) -> int:
     message = str(describe()).strip()
     if not message:  # a command without its arguments: typer has shown its help
         return USAGE
+    if message.startswith("No such option: --json"):
+        tell(Usage("--json stands behind a command.", "For example: sfumato budget --json."), as_json)
+        return USAGE
     hint = "" if context is None else f"Help: {context.command_path} --help"
     tell(Usage(message if message.endswith((".", "?", ")")) else f"{message}.", hint), as_json)
     return USAGE

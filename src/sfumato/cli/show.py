@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato.json_values import replace_infinite
+from sfumato.shown_amounts import describe_weakness
 
 if TYPE_CHECKING:
     from sfumato.answering.preview import Preview
@@ -173,8 +174,8 @@ def print_preview(found: "Preview") -> None:
         before = "Another analyst has this answer: it counts against your own limit only. "
     fits = "fits" if found.fits else "does not fit"
     say(f"Cost: {found.cost}, which {fits} the budget. {before}Nothing was spent.")
-    if found.delta_note:
-        say(found.delta_note)
+    for note in filter(None, (describe_weakness(found.cost.epsilon), found.delta_note)):
+        say(note)
     for suggestion in found.suggestions:
         say(str(suggestion), "dim")
     for warning in found.warnings:

@@ -128,7 +128,8 @@ class LoadProblem:
     @property
     def advice(self) -> str:
         """The likely cause, and what to do."""
-        return f"{self.cause} {self.fix}"
+        is_said = self.cause.removeprefix("They ").removesuffix(".") in self.message
+        return self.fix if is_said else f"{self.cause} {self.fix}"
 
 
 @dataclass(frozen=True, slots=True)

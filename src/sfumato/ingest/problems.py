@@ -84,6 +84,9 @@ def _shorten(value: str) -> str:
 
 
 def _find_record_problems(report: TableReport, table: Table) -> Iterator[LoadProblem]:
+    if not report.records_read:
+        cause, fix = "The source has no records.", "Check that it is the right one: answers about it are noise only."
+        yield LoadProblem(table.name, None, 0, 0.0, "the table is empty.", cause, fix)
     most = MOST_LOST * report.records_read
     if report.malformed > most:
         share = report.malformed / report.records_read
