@@ -33,6 +33,10 @@ def test_a_question_is_previewed_and_asked_after_a_yes(clinic):
     assert spent(clinic) == "0.5"
 
 
+def test_the_first_line_says_how_a_question_ends(clinic):
+    assert "End a question with ; and Enter." in type_in(clinic).stdout.splitlines()[0]
+
+
 @pytest.mark.parametrize("said", ["n", "", "yess", "SELECT 1;"])
 def test_nothing_is_spent_without_a_yes(clinic, said):
     shown = type_in(clinic, f"{COUNT};", said)

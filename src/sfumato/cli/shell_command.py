@@ -33,6 +33,7 @@ HELP = (
 )
 COMMANDS = tuple(shown.split()[0] for shown, _ in HELP if shown.startswith("\\"))
 HISTORY = 1_000  # lines
+BEGIN = "End a question with ; and Enter. \\help lists the commands."
 
 
 def shell(
@@ -68,7 +69,7 @@ class Session:
 
     def run(self, read: Callable[[str], str]) -> None:
         """Read and do, until the end of the input. Ctrl-C drops what was typed."""
-        say(f"{self.curator.dataset.name}: {', '.join(self.curator.tables)}. \\help lists the commands.", "bold")
+        say(f"{self.curator.dataset.name}: {', '.join(self.curator.tables)}. {BEGIN}", "bold")
         lines: list[str] = []
         while True:
             try:
