@@ -107,6 +107,8 @@ class Accounts:
     def close(self) -> None:
         """Close the connections."""
         self._versions.close()
+        self._group.close()
+        self._quick_group.close()
         self._engine.dispose()
         self._quick_engine.dispose()
 
@@ -299,10 +301,12 @@ class Accounts:
         with self.reading() as connection:
             return [Grant(*row) for row in connection.execute(wanted)]
 
-    def find_grant(self, user: User, dataset: str) -> Grant | None:
-        """An analyst's grant; None if there is none or it has ended."""
+    def find_grant(self, user: User, dataset: str, version: int | None = None) -> Grant | None:
+        """An analyst's grant; None if there is none or it has ended. `version` is that of the grants, if just read."""
         wanted = (user.name, dataset)
-        found = self._grants.find(self.read_version(), wanted, lambda: self._read_grant(*wanted))
+        found = self._grants.find(
+            self.read_version() if version is None else version, wanted, lambda: self._read_grant(*wanted)
+        )
         return None if found is None or found.ended else found
 
     def _read_grant(self, user: str, dataset: str) -> Grant | None:

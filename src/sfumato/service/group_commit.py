@@ -1,12 +1,14 @@
 """Writes of several threads in one transaction: a disk commits far fewer times than requests arrive."""
 
+import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.ledger.write_lock import wait_for_writers
+from sfumato.ledger.write_lock import STEP_SECONDS, wait_for_writers
 
 WAIT_SECONDS = 30
 Written = TypeVar("Written")
@@ -20,6 +22,7 @@ class GroupCommit:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self._connection: sa.Connection | None = None  # of the thread that has the turn; it stays open
         self._waiting: list[_Work] = []
         self._list, self._turn = threading.Lock(), threading.Lock()
 
@@ -40,17 +43,32 @@ class GroupCommit:
         with self._list:
             taken, self._waiting = self._waiting, []
         try:
-            with self._engine.begin() as connection:
-                begin_writing(connection)
+            connection = self._connect()
+            with connection.begin():
+                _begin_alone(_find_driver(connection))
                 for one in taken:
-                    one.run(connection)
+                    one.run(connection, among_others=len(taken) > 1)
         except BaseException as error:
+            self.close()  # what a connection is left with after an error is not used again
             for one in taken:  # nothing was committed, for nobody
                 one.error = one.error or error
             raise
         finally:
             for one in taken:
                 one.done = True
+
+    def close(self) -> None:
+        """Close the connection. The next write opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connect(self) -> sa.Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+            self._connection.detach()  # no other use of the accounts gets it
+            _find_driver(self._connection).execute("PRAGMA busy_timeout = 0")  # `_begin_alone` waits in shorter steps
+        return self._connection
 
 
 class _Work:
@@ -60,21 +78,43 @@ class _Work:
         self._work = work
         self.done, self.result, self.error = False, None, None  # type: bool, Any, BaseException | None
 
-    def run(self, connection: sa.Connection) -> None:
-        _execute(connection, "SAVEPOINT own")
+    def run(self, connection: sa.Connection, *, among_others: bool) -> None:
+        if not among_others:  # if it fails, the whole transaction is undone
+            self.result = self._work(connection)
+            return
+        driver = _find_driver(connection)
+        driver.execute("SAVEPOINT own")
         try:
             self.result = self._work(connection)
         except Exception as error:
             self.error = error
-            _execute(connection, "ROLLBACK TO own")
-        _execute(connection, "RELEASE own")
+            driver.execute("ROLLBACK TO own")
+        driver.execute("RELEASE own")
 
 
 def begin_writing(connection: sa.Connection) -> None:
     """Exclude other writers from the first statement on. SQLite's driver leaves this to us."""
-    wait_for_writers(connection.connection.dbapi_connection, WAIT_SECONDS)
-    _execute(connection, "BEGIN IMMEDIATE")
+    driver = _find_driver(connection)
+    wait_for_writers(driver, WAIT_SECONDS)
+    driver.execute("BEGIN IMMEDIATE")
 
 
-def _execute(connection: sa.Connection, statement: str) -> None:
-    connection.connection.cursor().execute(statement)
+def _begin_alone(driver: sqlite3.Connection) -> None:
+    """`begin_writing` on a connection that does not wait for locks by itself: it begins as soon as nobody writes."""
+    end = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            driver.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(STEP_SECONDS)
+        else:
+            return
+
+
+def _find_driver(connection: sa.Connection) -> sqlite3.Connection:
+    """SQLite's own connection."""
+    driver: Any = connection.connection.dbapi_connection
+    found: sqlite3.Connection = driver
+    return found

@@ -78,7 +78,7 @@ class ServedDatasets:
         """The dataset, and the user's grant. A user without a grant is refused, as if there were no such dataset."""
         version = self.accounts.read_version()
         folder = self._find_folders(version).get(name)
-        grant = None if folder is None else self.accounts.find_grant(user, name)
+        grant = None if folder is None else self.accounts.find_grant(user, name, version)
         if folder is None or (user.role != "owner" and grant is None):
             raise NO_ACCESS
         served = self._take(name, folder, version)
