@@ -1,17 +1,22 @@
 """The pages: signing in, what a session may do, and answers that keep their address."""
 
+import asyncio
 import re
+import threading
+import time
 from datetime import timedelta
 
 import pytest
 from fastapi.testclient import TestClient
 from served_clinic import BY_CITY, COUNT, make_clinic
 
-from sfumato.service.accounts import Accounts
+from sfumato.errors import PermissionDenied
+from sfumato.service.accounts import Accounts, User
 from sfumato.service.api import make_app
 from sfumato.service.callers import COOKIE
 from sfumato.service.page_views import show_margin
-from sfumato.service.sessions import MOST_FAILURES, MOST_FAILURES_OF_ALL, Sessions
+from sfumato.service.sessions import MOST_FAILURES, MOST_OF_NAME, MOST_OF_NETWORK, Sessions, find_network
+from sfumato.service.site import MOST_CHECKS
 
 PASSWORD = "a long password of olga"
 OWN = {"origin": "http://testserver"}
@@ -114,16 +119,110 @@ def test_wrong_passwords_are_counted_and_end_in_a_pause(open_client):
     assert other.status_code == 403  # other people do not have to wait
 
 
-def test_somebody_who_tries_many_names_is_slowed_down(clinic, monkeypatch):
+@pytest.fixture
+def sessions(clinic, monkeypatch):
+    """Sessions of a service whose only right password is "right"."""
     accounts = Accounts(clinic.accounts)
-    sessions = Sessions(accounts)
-    monkeypatch.setattr(Accounts, "check_password", lambda *_: None)
-    for number in range(MOST_FAILURES_OF_ALL):
-        with pytest.raises(Exception, match="wrong"):
-            sessions.sign_in(f"name {number}", "x")
-    with pytest.raises(Exception, match="too many"):
-        sessions.sign_in("a new name", "x")
+    check = lambda _, name, password: User(name, "analyst") if password == "right" else None  # noqa: E731
+    monkeypatch.setattr(Accounts, "check_password", check)
+    monkeypatch.setattr(Sessions, "_begin", lambda *_: "a secret")  # there are no users of these names
+    yield Sessions(accounts)
     accounts.close()
+
+
+def try_all(sessions, attempts):
+    """The code of each refusal, and an empty text for each sign-in."""
+    found = []
+    for attempt in attempts:
+        try:
+            sessions.sign_in(*attempt)
+            found.append("")
+        except PermissionDenied as error:
+            found.append(error.code)
+    return found
+
+
+def test_somebody_who_tries_many_names_is_paused_and_nobody_else_is(sessions):
+    spraying = [(f"name {number}", "x", "198.51.100.7") for number in range(MOST_OF_NETWORK + 1)]
+    assert try_all(sessions, spraying) == ["sign-in"] * MOST_OF_NETWORK + ["too-many-attempts"]
+    assert try_all(sessions, [("bob", "right", "198.51.100.7")]) == ["too-many-attempts"]
+    assert try_all(sessions, [("bob", "right", "198.51.100.8"), ("bob", "right", "")]) == ["", ""]
+
+
+def test_wrong_passwords_from_one_address_do_not_keep_their_owner_out(sessions):
+    wrong = [("ann", "x", "198.51.100.7")] * (MOST_FAILURES + 1)
+    assert try_all(sessions, wrong) == ["sign-in"] * MOST_FAILURES + ["too-many-attempts"]
+    assert try_all(sessions, [("ann", "right", "203.0.113.1")]) == [""]
+    assert try_all(sessions, [("ann", "right", "198.51.100.7")]) == ["too-many-attempts"]  # its own count stays
+
+
+def test_many_addresses_together_have_a_limit_for_one_name(sessions):
+    spread = [("ann", "x", f"198.51.100.{number}") for number in range(MOST_OF_NAME + 1)]
+    assert try_all(sessions, spread) == ["sign-in"] * MOST_OF_NAME + ["too-many-attempts"]
+    assert try_all(sessions, [("bob", "right", "198.51.100.1")]) == [""]
+
+
+def test_no_number_of_wrong_passwords_keeps_everybody_out(sessions):
+    for number in range(300):
+        try_all(sessions, [(f"name {number}", "x", f"198.51.{number // 250}.{number % 250}")] * 2)
+    assert try_all(sessions, [("bob", "right", "203.0.113.1")]) == [""]
+
+
+def test_a_password_of_ones_own_does_not_end_the_count_of_a_network(sessions):
+    for number in range(MOST_OF_NETWORK):
+        try_all(sessions, [(f"name {number}", "x", "2001:db8::1"), ("mallory", "right", "2001:db8::2")])
+    assert try_all(sessions, [("ann", "x", "2001:db8::3")]) == ["too-many-attempts"]  # the same 64 bits
+    assert try_all(sessions, [("ann", "x", "2001:db8:0:1::1")]) == ["sign-in"]
+
+
+def test_people_who_sign_in_are_not_counted(sessions):
+    office = [(f"name {number}", "right", "198.51.100.7") for number in range(2 * MOST_OF_NETWORK)]
+    assert set(try_all(sessions, office)) == {""}
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [("198.51.100.7", "198.51.100.7/32"), ("::ffff:198.51.100.7", "198.51.100.7/32"), ("127.0.0.1", ""), ("::1", ""),
+     ("2001:db8::7", "2001:db8::/64"), ("fe80::1%eth0", "fe80::/64"), ("testclient", ""), ("", "")],
+)  # fmt: skip
+def test_the_network_of_an_address(address, network):
+    assert find_network(address) == network
+
+
+def test_few_passwords_are_checked_at_the_same_time(app, monkeypatch):
+    now, most, guard = 0, 0, threading.Lock()
+
+    def check(*_):
+        nonlocal now, most
+        with guard:
+            now, most = now + 1, max(most, now + 1)
+        time.sleep(0.05)
+        with guard:
+            now -= 1
+
+    async def post(number):
+        body, sent = f"name=name+{number}&password=x".encode(), []
+        headers = {b"host": b"testserver", b"content-length": str(len(body)).encode(),
+                   b"content-type": b"application/x-www-form-urlencoded"}  # fmt: skip
+        scope = {"type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": "/signin",
+                 "raw_path": b"/signin", "query_string": b"", "root_path": "", "headers": list(headers.items()),
+                 "client": ("127.0.0.1", 1), "server": ("testserver", 80)}  # fmt: skip
+
+        async def receive():
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message):
+            sent.append(message)
+
+        await app(scope, receive, send)
+        return sent[0]["status"]
+
+    async def post_all():
+        return await asyncio.gather(*(post(number) for number in range(8)))
+
+    monkeypatch.setattr(Accounts, "check_password", check)
+    assert asyncio.run(post_all()) == [403] * 8
+    assert most == MOST_CHECKS
 
 
 def test_an_unknown_name_and_a_wrong_password_look_alike(open_client):

@@ -5,6 +5,7 @@ also send the session's CSRF token, which another site cannot read.
 """
 
 import hmac
+import ipaddress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,8 +16,10 @@ from sfumato.service.account_tables import FAILED_SIGN_INS, SESSIONS, USERS
 from sfumato.service.accounts import Accounts, User, make_secret, write_line, write_now, write_time
 
 LASTS = timedelta(hours=12)
-MOST_FAILURES, WINDOW = 5, timedelta(minutes=15)
-MOST_FAILURES_OF_ALL = 100  # of all names together: somebody who tries many names is slowed down too
+WINDOW = timedelta(minutes=15)
+MOST_FAILURES = 5  # of one name from one network
+MOST_OF_NAME = 20  # of one name from all networks: somebody with many addresses is slowed down too
+MOST_OF_NETWORK = 50  # of all names from one network: somebody who tries many names is slowed down too
 WRONG = PermissionDenied("sign-in", "The name or the password is wrong.", "Ask the owner for a new password or a link.")
 TOO_MANY = PermissionDenied(
     "too-many-attempts", "There were too many wrong passwords.", "Try again in 15 minutes, or use a sign-in link."
@@ -49,15 +52,19 @@ class Sessions:
     def __init__(self, accounts: Accounts) -> None:
         self._accounts = accounts
 
-    def sign_in(self, name: str, password: str) -> str:
-        """Check a password, and return the secret of a new session's cookie."""
-        who = self._accounts.hash_secret(f"name {name}")
-        self._count_attempt(who)  # before the password is checked: attempts at the same time are counted too
+    def sign_in(self, name: str, password: str, address: str = "") -> str:
+        """Check a password that came from an address, and return the secret of a new session's cookie."""
+        limits = self._list_limits(name, find_network(address))
+        counted = self._count_attempt(limits)  # before the password is checked: attempts at the same time count too
         user = self._accounts.check_password(name, password)
         if user is None:
             raise WRONG
+        of_name = list(limits)[
+            :2
+        ]  # earlier failures of a network still count: somebody may have a password of their own
+        ended = FAILED_SIGN_INS.c.who.in_(of_name) | FAILED_SIGN_INS.c.number.in_(counted)
         with self._accounts.transaction() as connection:
-            connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.who == who))
+            connection.execute(FAILED_SIGN_INS.delete().where(ended))
         return self._begin(user.name, "session", LASTS)
 
     def make_link(self, user: str, lasts: timedelta = timedelta(days=1)) -> str:
@@ -103,12 +110,37 @@ class Sessions:
                 write_line(connection, "", "make sign-in link", "", user)
         return secret
 
-    def _count_attempt(self, who: str) -> None:
-        """Count an attempt as a failure until it succeeds. Too many of one name, or of all, are refused."""
-        now = datetime.now(UTC)
+    def _list_limits(self, name: str, network: str) -> dict[str, int]:
+        """What an attempt counts for, as keyed hashes, and how many failures each may have. No limit is for everybody.
+
+        An address that nobody else has, such as that of a proxy on this machine, counts for nothing.
+        """
+        limits = {f"name {name} from {network}": MOST_FAILURES, f"name {name}": MOST_OF_NAME}
+        limits |= {f"network {network}": MOST_OF_NETWORK} if network else {}
+        return {self._accounts.hash_secret(what): most for what, most in limits.items()}
+
+    def _count_attempt(self, limits: dict[str, int]) -> list[int]:
+        """Count an attempt as a failure until it succeeds, and return its rows. Too many are refused."""
+        now, who = datetime.now(UTC), FAILED_SIGN_INS.c.who
         with self._accounts.transaction() as connection:
             connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.time <= write_time(now - WINDOW)))
-            recent = list(connection.execute(sa.select(FAILED_SIGN_INS.c.who)).scalars())
-            if recent.count(who) >= MOST_FAILURES or len(recent) >= MOST_FAILURES_OF_ALL:
-                raise TOO_MANY
-            connection.execute(FAILED_SIGN_INS.insert().values(who=who, time=write_time(now)))
+            for one, most in limits.items():
+                if (connection.execute(sa.select(sa.func.count()).where(who == one)).scalar() or 0) >= most:
+                    raise TOO_MANY
+            made = (
+                connection.execute(FAILED_SIGN_INS.insert().values(who=one, time=write_time(now))) for one in limits
+            )
+            return [row.inserted_primary_key[0] for row in made if row.inserted_primary_key]
+
+
+def find_network(address: str) -> str:
+    """The network that one sender has: an IPv4 address, or 64 bits of an IPv6 address. Empty for this machine's own."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    if found.is_loopback:
+        return ""
+    return str(ipaddress.ip_network((found, 32 if found.version == 4 else 64), strict=False))

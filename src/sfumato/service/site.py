@@ -1,5 +1,6 @@
 """The pages: sign in, the datasets, an answer, and what an owner sees and grants. They work without scripts."""
 
+import asyncio
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from sfumato.service.sessions import Session, Sessions
 
 STATIC = Path(__file__).with_name("static")
 MOST_NUMBER = 2**31 - 1  # of an entry of the ledger
+MOST_CHECKS = 2  # of passwords at the same time in a worker: each takes 64 MiB. Others wait for their turn
 
 
 def add_site(app: FastAPI, accounts: Accounts, sessions: Sessions, served: ServedDatasets) -> None:
@@ -51,6 +53,8 @@ def _is_own_path(path: str) -> bool:
 
 
 def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
+    checking = asyncio.Semaphore(MOST_CHECKS)
+
     @app.get("/signin", include_in_schema=False)
     def show_sign_in(after: str = "/") -> HTMLResponse:
         return show_page("signin", None, after=after, error=None, name="", link="")
@@ -61,7 +65,9 @@ def _add_sign_in(app: FastAPI, sessions: Sessions) -> None:
         _check_origin(request)
         name, after = form.get("name", ""), form.get("after", "/")
         try:
-            secret = await run_in_threadpool(sessions.sign_in, name, form.get("password", ""))
+            async with checking:
+                address = request.client.host if request.client else ""
+                secret = await run_in_threadpool(sessions.sign_in, name, form.get("password", ""), address)
         except PermissionDenied as error:
             status = 429 if error.code == "too-many-attempts" else 403
             return show_page("signin", None, status, after=after, error=error, name=name, link="")
