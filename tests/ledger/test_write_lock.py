@@ -57,3 +57,20 @@ def test_a_failure_that_is_no_lock_is_left_to_the_transaction(two, monkeypatch):
     wait_for_writers(ours, 30)
     assert ours.in_transaction
     ours.execute("ROLLBACK")
+
+
+def test_without_steps_of_its_own_sqlite_would_sleep_far_longer(two, monkeypatch):
+    """The negative control: what the tests above see is the waiting itself, and not SQLite's."""
+    ours, other = two
+    slept = []
+    monkeypatch.setattr(write_lock.time, "sleep", lambda seconds: (slept.append(seconds), other.execute("ROLLBACK")))
+    other.execute("BEGIN IMMEDIATE")
+    wait_for_writers(ours, 30)
+    assert slept == [write_lock.STEP_SECONDS], "it looked again after one step"
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(write_lock, "MOST_SECONDS", 0.0)  # it looks at nothing, as if it were not called
+    wait_for_writers(ours, 30)
+    ours.execute("PRAGMA busy_timeout = 0")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        ours.execute("BEGIN IMMEDIATE")
+    other.execute("ROLLBACK")
