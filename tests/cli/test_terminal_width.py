@@ -5,6 +5,9 @@ import re
 import pytest
 from clinic import BY_CITY, COUNT
 from rich.cells import cell_len
+from rich.console import Console
+
+from sfumato.cli import show
 
 SQL = "SELECT city, smoker, COUNT(*) AS number_of_patients, AVG(age) AS average_age FROM patients GROUP BY city, smoker"
 
@@ -21,6 +24,7 @@ def at_terminal(clinic, width, *command):
     "command",
     [
         ("check",), ("budget",), ("ledger",), ("ask", SQL, "--epsilon", "1"), ("ask", BY_CITY, "--epsilon", "0.5"),
+        ("epsilon", "1"), ("lab", "neighbours"), ("lab", "mechanism"), ("lab",),
         ("preview", SQL, "--epsilon", "1"), ("plan", COUNT, SQL, "--epsilon", "1"), ("ledger", "show", "2"),
     ],
     ids=lambda command: " ".join(command[:1]),
@@ -29,6 +33,20 @@ def test_every_line_fits(clinic, width, command):
     assert clinic("ask", COUNT, "--epsilon", "0.5").exit_code == 0
     lines = at_terminal(clinic, width, *command)
     assert max(map(cell_len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", range(30, 70))
+def test_a_table_is_never_cut(capsys, monkeypatch, width):
+    """Rich crops a table whose columns it cannot make narrow enough; the last cell of each row must be there."""
+    monkeypatch.setattr(show, "to_stdout", lambda: Console(force_terminal=True, width=width, highlight=False))
+    rows = [["1", "0.3679", "0", "2.718", "2 [1, 3]"], ["0.01", "0.99", "0.99", "1.01", "1.01"]]
+    show.print_table(["ε", "e^-ε", "1 - ε", "e^ε", "1 + ε"], rows, right=range(5))
+    printed = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert max(map(cell_len, printed.splitlines())) <= width
+    assert printed.count("1.01") == 2
+    assert "[1, 3]" in printed
+    if "┏" in printed:
+        assert all(line[-1] in "┓┃┩│┘┏" for line in printed.splitlines() if line.strip())
 
 
 @pytest.mark.parametrize("width", [40, 200])

@@ -72,17 +72,19 @@ def print_table(
     titles = [printable(heading) for heading in headings]
     if console.is_terminal:
         words = [max(_measure_longest_word(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
-        whole = [max(cell_len(line[index]) for line in (titles, *cells)) for index in range(len(titles))]
+        whole = _measure_columns([titles, *cells])
         if (sum(whole) + 2 * len(whole) if below else sum(words) + 3 * len(words) + 1) > console.width:
             _print_records(titles, cells, below, console.width)
             return
         if not below and sum(whole) + 3 * len(whole) + 1 > console.width:
             cells = [[_put_intervals_below(cell) for cell in row] for row in cells]
+            whole = _measure_columns([titles, *cells])
     if console.is_terminal and not below:
         table = Table(header_style="bold")
+        widths = _share_width(words, whole, console.width - 3 * len(titles) - 1)
         for index, heading in enumerate(titles):
             justify: Literal["left", "right"] = "right" if index in right else "left"
-            table.add_column(Text(heading), justify=justify, overflow="fold", min_width=words[index])
+            table.add_column(Text(heading), justify=justify, overflow="fold", width=widths[index])
         for row in cells:
             table.add_row(*map(Text, row))
         console.print(table)
@@ -97,6 +99,20 @@ def print_table(
         typer.echo("  ".join(padded).rstrip())
         if text:
             typer.echo(" " * indent + printable(text))
+
+
+def _measure_columns(lines: Sequence[Sequence[str]]) -> list[int]:
+    """The columns of the terminal that each column of a table needs, if no line is wrapped."""
+    return [max(cell_len(part) for cell in column for part in cell.split("\n")) for column in zip(*lines, strict=True)]
+
+
+def _share_width(least: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
+    """A width for each column: what it wants, made narrower where it can be until all fit the room."""
+    widths = list(wanted)
+    while sum(widths) > room and any(map(int.__gt__, widths, least)):
+        slack = [width - word for width, word in zip(widths, least, strict=True)]
+        widths[slack.index(max(slack))] -= 1
+    return widths
 
 
 def _measure_longest_word(text: str) -> int:
