@@ -181,24 +181,6 @@ def test_the_check_of_the_site_can_fail(tmp_path):
     assert len(find_troubles(tmp_path)) == 1
 
 
-def test_figures_of_the_readme_are_those_of_the_bench():
-    readme, table = (ROOT / "README.md").read_text(), (ROOT / "docs" / "accuracy.md").read_text()
-    rows = re.findall(r"^\| ([^|]+) \| [\d.]+ \|.*\| ([\d.]+) \| ≤ 1.05", table, re.MULTILINE)
-
-    def span(*starts):
-        found = [float(ratio) for name, ratio in rows if name.startswith(starts) and "n public" not in name]
-        return f"{min(found):.2f} to {max(found):.2f}"
-
-    for words in (
-        f"means {span('Mean')}", f"variances {span('Variance')}", f"counts and sums {span('Count', 'Sum')}",
-        f"medians {span('Median')}",
-    ):  # fmt: skip
-        assert words in readme
-    learned = (ROOT / "docs" / "learning-accuracy.md").read_text()
-    better, ties = re.search(r"Of 159 rows, (\d+) are better, (\d+) are ties and none is worse", learned).groups()
-    assert f"{better} of 159 rows better, {ties} ties, none worse" in readme
-
-
 @pytest.mark.parametrize(
     ("aggregate", "scale"),
     [
