@@ -5,14 +5,22 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from urllib.request import urlopen
 
 import pytest
+import uvicorn
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 from real_chromium import Chromium
+from served_clinic import make_clinic
 from test_survey_pages import find_port
+
+from sfumato.service.api import make_app
+from sfumato.service.asking import Asking
+from sfumato.service.service_settings import ServiceSettings
 
 WIDTHS = (360, 768, 1280)
 
@@ -76,14 +84,17 @@ def sign_in(demo, browser, who):
 
 
 def check_page(page, folder, name):
-    """Nothing overflows at three widths, and axe finds no serious fault."""
+    """Nothing overflows at three widths, and axe finds no serious fault, in both themes."""
     page.wait_for_load_state("load")  # a text can be there before the style sheet
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 850})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
-        page.screenshot(path=folder / f"{name}-{width}.png", full_page=True)
-    found = Axe().run(page).response["violations"]
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == [], name
+    for theme in ("dark", "light"):
+        page.emulate_media(color_scheme=theme)
+        page.evaluate("Promise.all([...document.images].map((image) => image.decode()))")  # a chart has two themes
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 850})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
+            page.screenshot(path=folder / f"{name}-{theme}-{width}.png", full_page=True)
+        found = Axe().run(page).response["violations"]
+        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == [], (name, theme)
 
 
 def test_a_newcomer_asks_and_an_owner_grants(demo, chromium, tmp_path):
@@ -261,6 +272,53 @@ def test_the_lab_has_a_slider_and_attacks_in_dark_and_light(demo, chromium, tmp_
     page.get_by_role("button", name="Run differencing").click()
     page.wait_for_selector("h2:has-text('How often it succeeds (ε = 1.3)')")
     assert page.locator("img.figure").evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
-    page.emulate_media(color_scheme="dark")
-    check_page(page, tmp_path, "attack-dark")
+    check_page(page, tmp_path, "attack")
+    assert faults == []
+
+
+@contextmanager
+def serve_here(clinic):
+    """A service in this process, where a question becomes a job at once. Gives its address and its application."""
+    app, port = make_app([clinic.folder], clinic.accounts, ServiceSettings((), "", wait_seconds=0.1)), find_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        assert thread.is_alive()
+        time.sleep(0.05)
+    try:
+        yield f"http://127.0.0.1:{port}", app
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def test_a_long_question_has_a_page_until_it_is_answered_or_cancelled(chromium, tmp_path, monkeypatch):
+    go_on, faults, answer = threading.Event(), [], Asking.answer
+
+    def wait(*given):
+        go_on.wait(60)
+        return answer(*given)
+
+    monkeypatch.setattr(Asking, "answer", wait)
+    with serve_here(make_clinic(tmp_path / "clinic")) as (address, app):
+        page = chromium.context.browser.new_context().new_page()
+        watch(page, faults)
+        page.goto(f"{address}/signin/{app.state.sessions.make_link('ann')}")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_selector("h1:has-text('Your datasets')")
+        for outcome in ("cancelled", "answered"):
+            page.goto(f"{address}/datasets/clinic/ask")
+            page.fill("#epsilon", "0.1")
+            page.get_by_role("button", name="Spend ε = 0.1 and ask").click()
+            page.wait_for_selector("[data-job]")
+            if outcome == "cancelled":
+                check_page(page, tmp_path, "job-running")
+                page.get_by_role("button", name="Cancel").click()
+                page.wait_for_selector("text=Cancelling does not undo a charge")
+                check_page(page, tmp_path, "job-cancelled")
+            else:
+                go_on.set()
+                page.wait_for_selector("h1:has-text('Answer')")  # the page follows its job
+        go_on.set()
     assert faults == []

@@ -1,5 +1,6 @@
 """Surveys: an owner makes one, sees its signed document, what was collected, and the estimates."""
 
+from textwrap import wrap
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -27,6 +28,7 @@ from sfumato.service.sessions import Session
 from sfumato.service.survey_pages import write_sentence
 
 MOST_LINES = 200
+MOST_WIDE = 96  # letters in a line of the table of mechanisms
 KINDS = {"labels": "one of several answers", "number": "a number", "questions": "yes or no to several questions"}
 EMPTY = {
     "question": "", "kind": "labels", "labels": "", "lower": "", "upper": "", "questions": "", "epsilon": "1",
@@ -120,6 +122,11 @@ def _show_new(session: Session, form: Form, *, table: str = "", error: SfumatoEr
 
 def compare_mechanisms(form: Form) -> str:
     """The table of mechanisms for a survey: bits, variance and margin of each, and the one that is chosen."""
+    lines = _write_mechanisms(form).splitlines()
+    return "\n".join(part for line in lines for part in (wrap(line, MOST_WIDE) if len(line) > MOST_WIDE else [line]))
+
+
+def _write_mechanisms(form: Form) -> str:
     people = _read_number(form["people"], "people")
     match form["kind"]:
         case "labels":
