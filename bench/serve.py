@@ -44,6 +44,7 @@ from served_clinic import make_clinic
 
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts
+from sfumato.service.api_tokens import Tokens
 from sfumato.service.service_settings import VARIABLE, ServiceSettings
 
 ANALYSTS, WORKERS, ROUNDS = 64, 2, 4
@@ -76,7 +77,7 @@ def make_folder(folder: Path) -> tuple[ServiceSettings, list[str]]:
     for number in range(ANALYSTS):
         accounts.add_user(f"analyst-{number}")
         accounts.set_grant(f"analyst-{number}", "clinic", "10000", per_query="1")
-        tokens.append(accounts.make_token(f"analyst-{number}"))
+        tokens.append(Tokens(accounts).make(f"analyst-{number}"))
     accounts.close()
     return ServiceSettings((str(folder),), str(path), requests_per_second=0), tokens
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.service.accounts import Accounts
+from sfumato.service.api_tokens import Tokens
 
 CATALOG = """
 [dataset]
@@ -43,6 +44,6 @@ def make_clinic(folder: Path, epsilon: str = "1", ledger: str = "") -> Clinic:
     for name in ("ann", "bob"):
         accounts.add_user(name)
         accounts.set_grant(name, "clinic", epsilon)
-    tokens = {name: accounts.make_token(name) for name in ("olga", "ann", "bob")}
+    tokens = {name: Tokens(accounts).make(name) for name in ("olga", "ann", "bob")}
     accounts.close()
     return Clinic(folder, path, tokens)

@@ -16,6 +16,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.service.accounts import Accounts
 from sfumato.service.api import make_app
 from sfumato.service.api_questions import ARROW, CSV
+from sfumato.service.api_tokens import Tokens
 from sfumato.service.service_shell import MOST_BYTES
 
 
@@ -88,16 +89,16 @@ def test_a_wrong_token_is_refused(send, token):
 def test_revoked_and_expired_tokens_and_disabled_users_are_refused_at_once(send, clinic, monkeypatch):
     accounts = Accounts(clinic.accounts)
     assert send("GET", "me").json()["name"] == "ann"
-    accounts.revoke_token(clinic.tokens["ann"].split("_")[1])
+    Tokens(accounts).revoke(clinic.tokens["ann"].split("_")[1])
     accounts.disable_user("bob")
     assert [send("GET", "me", who).status_code for who in ("ann", "bob")] == [401, 401]
-    token = accounts.make_token("ann", 1)
+    token = Tokens(accounts).make("ann", 1)
     assert send("GET", "me", token).status_code == 200
     later = (datetime.now(UTC) + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    monkeypatch.setattr("sfumato.service.accounts.write_now", lambda: later)
+    monkeypatch.setattr("sfumato.service.api_tokens.write_now", lambda: later)
     assert send("GET", "me", token).status_code == 401
     with pytest.raises(InvalidParameter, match="active user"):
-        accounts.make_token("bob")
+        Tokens(accounts).make("bob")
     accounts.close()
 
 

@@ -21,6 +21,7 @@ from sfumato.remote.connection import Connection
 from sfumato.service import site_lab
 from sfumato.service.accounts import Accounts
 from sfumato.service.api import make_app
+from sfumato.service.api_tokens import Tokens
 from sfumato.service.callers import COOKIE
 from sfumato.service.jobs import MOST_OF_ONE, count_to_step
 from sfumato.service.page_views import write_python
@@ -111,7 +112,7 @@ def test_a_failure_never_reaches_the_server_which_would_log_its_text(clinic, mon
 
 def test_one_user_has_one_rate_however_the_requests_are_signed(clinic):
     accounts = Accounts(clinic.accounts)
-    others = [accounts.make_token("ann") for _ in range(3)]
+    others = [Tokens(accounts).make("ann") for _ in range(3)]
     accounts.close()
     with open_client(clinic, requests_per_second=3) as client:
         link = client.app.state.sessions.make_link("ann")

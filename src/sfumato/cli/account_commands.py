@@ -78,7 +78,9 @@ def make_token(
     """Make an API token. It is shown once, and only its hash is stored."""
     with refusals(as_json):
         with open_accounts(context.obj, accounts) as made:
-            token = made.make_token(name, days, label)
+            from sfumato.service.api_tokens import Tokens
+
+            token = Tokens(made).make(name, days, label)
         if as_json:
             print_json({"user": name, "token": token, "days": days})
             return
@@ -132,7 +134,9 @@ def revoke_token(
     """Revoke a token. It is refused from the next request on."""
     with refusals(as_json=False):
         with open_accounts(context.obj, accounts) as made:
-            made.revoke_token(token_id)
+            from sfumato.service.api_tokens import Tokens
+
+            Tokens(made).revoke(token_id)
         say(f"Revoked {token_id}.")
 
 
@@ -150,7 +154,9 @@ def list_users(context: typer.Context, *, accounts: AccountsFile = None, as_json
     """List the users and their tokens, without the secret parts."""
     with refusals(as_json):
         with open_accounts(context.obj, accounts) as made:
-            found, tokens = made.list_users(), made.list_tokens()
+            from sfumato.service.api_tokens import Tokens
+
+            found, tokens = made.list_users(), Tokens(made).list()
         if as_json:
             shown = [{part: getattr(token, part) for part in token.__slots__} for token in tokens]
             print_json({"users": found, "tokens": shown})

@@ -113,6 +113,7 @@ def _make_demo(scratch: Path, address: str) -> Path:
     from sfumato.catalog.columns import Boolean, Category, Id, Integer
     from sfumato.catalog.dataset import Dataset, Table
     from sfumato.cli.demo import WARDS, write_clinic
+    from sfumato.service.api_tokens import Tokens
     from sfumato.service.sessions import Sessions
 
     folder = scratch / "clinic"
@@ -128,7 +129,7 @@ def _make_demo(scratch: Path, address: str) -> Path:
         made.add_user("olga", "owner")
         made.add_user("ann", "analyst")
         made.set_grant("ann", "clinic", "1", delta="1e-7", per_query="0.5")
-        token, sessions = made.make_token("ann", 1, "demo"), Sessions(made)
+        token, sessions = Tokens(made).make("ann", 1, "demo"), Sessions(made)
         links = {name: f"{address}/signin/{sessions.make_link(name)}" for name in ("ann", "olga")}
     say("A clinic of 1,000 made-up patients. It ends with this command (Ctrl-C).")
     say("Open one of these links in a browser. Each signs in once; use a private window for the second one.")

@@ -1,4 +1,4 @@
-"""Who may ask what: users, API tokens, grants and the log, in one database that all workers share."""
+"""Who may ask what: users, grants and the log, in one database that all workers share."""
 
 import hashlib
 import hmac
@@ -6,7 +6,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
@@ -17,7 +17,7 @@ from sfumato.catalog.budget import Budget
 from sfumato.errors import InvalidParameter, PermissionDenied
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.exact import write_plain
-from sfumato.number_arguments import Number, read_positive_decimal, read_whole_number
+from sfumato.number_arguments import Number, read_positive_decimal
 from sfumato.private_files import locked, make_private, make_private_folder, write_once
 from sfumato.service.account_tables import (
     ACCOUNTS,
@@ -26,7 +26,6 @@ from sfumato.service.account_tables import (
     LOG,
     SESSIONS,
     STATE,
-    TOKENS,
     USERS,
     add_missing_columns,
 )
@@ -36,8 +35,6 @@ from sfumato.service.passwords import NOBODY, hash_password, verify_password
 
 Role = Literal["owner", "analyst"]
 Written = TypeVar("Written")
-PREFIX = "sfm"  # so that a leaked token is recognised
-DAYS, MOST_DAYS = 90, 3650
 _ADD_LINE = 'INSERT INTO service_log (time, "user", action, dataset, detail) VALUES (?, ?, ?, ?, ?)'
 
 
@@ -47,18 +44,6 @@ class User:
 
     name: str
     role: Role
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token as it is listed: without its secret, which nobody can read again."""
-
-    id: str
-    user: str
-    label: str
-    created: str
-    expires: str
-    revoked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +82,6 @@ class Accounts:
             with self.transaction() as connection:
                 add_missing_columns(connection)
         self._group, self._quick_group = GroupCommit(self._engine), GroupCommit(self._quick_engine)
-        self._tokens: Remembered[str, tuple[User, str]] = Remembered()  # and when they expire
         self._grants: Remembered[tuple[str, str], Grant] = Remembered()
         with self.transaction() as connection:
             if connection.execute(sa.select(STATE.c.single)).first() is None:
@@ -124,7 +108,7 @@ class Accounts:
             known = connection.execute(sa.select(USERS.c.name)).scalars().all()
             check_analysts([*known, name])  # a name that looks like another one is refused, as in the catalog
             connection.execute(USERS.insert().values(name=name, role=role, password=stored, active=True))
-            _raise_version(connection)  # an owner is admitted to every dataset
+            raise_version(connection)  # an owner is admitted to every dataset
             write_line(connection, by, "add user", "", f"{name} ({role})")
         return User(name, role)
 
@@ -135,7 +119,7 @@ class Accounts:
             if not changed.rowcount:
                 raise _build_unknown_user(name)
             connection.execute(SESSIONS.delete().where(SESSIONS.c.user == name))
-            _raise_version(connection, access=True)
+            raise_version(connection, access=True)
             write_line(connection, by, "disable user", "", name)
 
     def list_users(self) -> list[dict[str, Any]]:
@@ -155,61 +139,6 @@ class Accounts:
         """Refuse a name that nobody with access has."""
         if self.find_active(user) is None:
             raise _build_unknown_user(user)
-
-    def make_token(self, user: str, days: int = DAYS, label: str = "", *, by: str = "") -> str:
-        """A new token of 256 random bits. It is shown once: only a keyed hash of it is stored."""
-        lasts = timedelta(days=min(read_whole_number(days, "days", 1), MOST_DAYS))
-        secret = make_secret()
-        name = SYSTEM.take(6).tobytes().hex()
-        self.require_active(user)
-        with self.transaction() as connection:
-            now = datetime.now(UTC)
-            connection.execute(
-                TOKENS.insert().values(
-                    id=name,
-                    digest=self.hash_secret(secret),
-                    user=user,
-                    label=label,
-                    created=write_time(now),
-                    expires=write_time(now + lasts),
-                    revoked=False,
-                )
-            )
-            write_line(connection, by, "make token", "", f"{name} for {user}")
-        return f"{PREFIX}_{name}_{secret}"
-
-    def revoke_token(self, name: str, *, by: str = "") -> None:
-        """Revoke a token by its id. It is refused from the next request on."""
-        with self.transaction() as connection:
-            changed = connection.execute(TOKENS.update().where(TOKENS.c.id == name).values(revoked=True))
-            if not changed.rowcount:
-                raise InvalidParameter("id", "must be the id of a token", "another", "`sfumato user list` shows them.")
-            _raise_version(connection, access=True)
-            write_line(connection, by, "revoke token", "", name)
-
-    def list_tokens(self) -> list[Token]:
-        """All tokens, without their secret parts."""
-        columns = [TOKENS.c[part] for part in Token.__slots__]
-        with self.reading() as connection:
-            return [Token(*row) for row in connection.execute(sa.select(*columns).order_by(TOKENS.c.created))]
-
-    def find_user(self, token: str) -> User | None:
-        """Whose token this is; None if it is unknown, revoked or expired, or if its user was disabled."""
-        parts = token.split("_", 2)
-        if len(parts) != 3 or parts[0] != PREFIX:
-            return None
-        digest = self.hash_secret(parts[2])
-        found = self._tokens.find(self._versions.read().access, digest, lambda: self._find_token(digest))
-        return None if found is None or found[1] <= write_now() else found[0]
-
-    def _find_token(self, digest: str) -> tuple[User, str] | None:
-        """The user of a token that was not revoked, and when it expires."""
-        columns = (USERS.c.name, USERS.c.role, TOKENS.c.expires)
-        joined = sa.select(*columns).join_from(TOKENS, USERS, TOKENS.c.user == USERS.c.name)
-        with self.reading() as connection:
-            found = connection.execute(joined.where(TOKENS.c.digest == digest, ~TOKENS.c.revoked, USERS.c.active))
-            row = found.first()
-        return None if row is None else (User(row.name, row.role), str(row.expires))
 
     def set_password(self, name: str, password: str, *, by: str = "") -> None:
         """Set somebody's password, in place of an earlier one. It ends their sessions."""
@@ -269,7 +198,7 @@ class Accounts:
             same = (GRANTS.c.user == user, GRANTS.c.dataset == dataset)
             connection.execute(GRANTS.delete().where(*same))
             connection.execute(GRANTS.insert().values({part: getattr(grant, part) for part in Grant.__slots__}))
-            _raise_version(connection)
+            raise_version(connection)
             write_line(connection, by, "grant", dataset, describe_grant(grant))
         return grant
 
@@ -277,7 +206,7 @@ class Accounts:
         """End an analyst's access to a dataset."""
         with self.transaction() as connection:
             connection.execute(GRANTS.delete().where(GRANTS.c.user == user, GRANTS.c.dataset == dataset))
-            _raise_version(connection)
+            raise_version(connection)
             write_line(connection, by, "remove grant", dataset, user)
 
     def add_dataset(self, name: str, folder: Path, *, by: str = "") -> None:
@@ -286,7 +215,7 @@ class Accounts:
             if connection.execute(sa.select(DATASETS.c.name).where(DATASETS.c.name == name)).first() is not None:
                 raise InvalidParameter("name", "must be new", "the name of another dataset", "Choose another name.")
             connection.execute(DATASETS.insert().values(name=name, folder=str(folder)))
-            _raise_version(connection)
+            raise_version(connection)
             write_line(connection, by, "register dataset", name)
 
     def list_datasets(self) -> dict[str, Path]:
@@ -315,6 +244,10 @@ class Accounts:
     def read_version(self) -> int:
         """A number that rises whenever a grant changes."""
         return self._versions.read().grants
+
+    def read_access_version(self) -> int:
+        """A number that rises whenever a user or a token changes."""
+        return self._versions.read().access
 
     def log(self, user: str, action: str, dataset: str = "", detail: str = "") -> None:
         """Write down who did what. Never a password, a token or a value from the data."""
@@ -388,7 +321,7 @@ def write_line(connection: sa.Connection, user: str, action: str, dataset: str =
     connection.exec_driver_sql(_ADD_LINE, (write_now(), user, action, dataset, detail))
 
 
-def _raise_version(connection: sa.Connection, *, access: bool = False) -> None:
+def raise_version(connection: sa.Connection, *, access: bool = False) -> None:
     """Tell all workers that grants have changed; or, with `access`, users or tokens."""
     version = STATE.c.access_version if access else STATE.c.grants_version
     connection.execute(STATE.update().values({version: version + 1}))

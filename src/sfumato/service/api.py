@@ -25,6 +25,7 @@ from sfumato.service.api_questions import (
     write_arrow,
     write_csv,
 )
+from sfumato.service.api_tokens import Tokens
 from sfumato.service.asking import Asking, Wire, price_workload
 from sfumato.service.callers import Caller
 from sfumato.service.dataset_drafts import Drafts
@@ -100,6 +101,7 @@ def make_service_app(settings: ServiceSettings) -> FastAPI:
     )
     app.state.service = service
     app.state.accounts, app.state.served, app.state.sessions = service.accounts, service.served, service.sessions
+    app.state.tokens = Tokens(service.accounts)
     _add_questions(app, service)  # first: a request is compared with one route after the other
     _add_datasets(app, service)
     _add_jobs(app, service)

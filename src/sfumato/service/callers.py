@@ -54,7 +54,7 @@ def find_any_caller(request: Request) -> User:
 
 
 def _find_by_token(request: Request, token: str) -> User:
-    user: User | None = request.app.state.accounts.find_user(token)
+    user: User | None = request.app.state.tokens.find_user(token)
     _note(request, user)
     if user is None:
         raise NotSignedIn
