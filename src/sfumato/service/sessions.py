@@ -59,9 +59,7 @@ class Sessions:
         user = self._accounts.check_password(name, password)
         if user is None:
             raise WRONG
-        of_name = list(limits)[
-            :2
-        ]  # earlier failures of a network still count: somebody may have a password of their own
+        of_name = list(limits)[:2]  # not the network: somebody may have a password of their own
         ended = FAILED_SIGN_INS.c.who.in_(of_name) | FAILED_SIGN_INS.c.number.in_(counted)
         with self._accounts.transaction() as connection:
             connection.execute(FAILED_SIGN_INS.delete().where(ended))

@@ -28,7 +28,7 @@ from sfumato.service.sessions import Session
 from sfumato.service.survey_pages import write_sentence
 
 MOST_LINES = 200
-MOST_WIDE = 96  # letters in a line of the table of mechanisms
+MOST_WIDE = 80  # letters in a line of the table of mechanisms
 KINDS = {"labels": "one of several answers", "number": "a number", "questions": "yes or no to several questions"}
 EMPTY = {
     "question": "", "kind": "labels", "labels": "", "lower": "", "upper": "", "questions": "", "epsilon": "1",
