@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import json
+import sqlite3
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from fastapi.testclient import TestClient
@@ -490,4 +492,42 @@ def test_group_commits_undo_only_the_work_that_fails(clinic):
     with accounts.reading() as connection:
         written = connection.exec_driver_sql("SELECT number FROM service_log WHERE number >= 1000").scalars().all()
     assert sorted(written) == [1000 + number for number in range(12) if number % 3]
+    accounts.close()
+
+
+def test_a_write_that_fails_alone_leaves_nothing_and_the_next_one_is_written(clinic):
+    accounts = Accounts(clinic.accounts)
+
+    def write(number, error=None):
+        def work(connection):
+            connection.exec_driver_sql(f"INSERT INTO service_log VALUES ({number}, '', '', '', '', '')")
+            if error is not None:
+                raise error
+
+        accounts.write(work)
+
+    with pytest.raises(ValueError, match="refused"):
+        write(2000, ValueError("refused"))
+    write(2001)
+    with accounts.reading() as connection:
+        written = connection.exec_driver_sql("SELECT number FROM service_log WHERE number >= 2000").scalars().all()
+    assert written == [2001]
+    with accounts.reading() as one, accounts.reading() as two, accounts.reading() as three:
+        waits = {each.exec_driver_sql("PRAGMA busy_timeout").scalar() for each in (one, two, three)}
+    assert waits == {30_000}, "readers have connections that wait as usual"
+    accounts.close()
+
+
+def test_a_write_waits_for_another_process_that_writes(clinic):
+    accounts = Accounts(clinic.accounts)
+    accounts.log("ann", "first")  # the connection is open
+    with closing(sqlite3.connect(clinic.accounts, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ended = []
+        timer = threading.Timer(0.2, lambda: (ended.append(True), other.execute("COMMIT")))
+        timer.start()
+        accounts.log("ann", "second")
+        assert ended == [True]
+        timer.join()
+    assert accounts.list_log(1)[0]["action"] == "second"
     accounts.close()
