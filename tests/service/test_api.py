@@ -259,3 +259,9 @@ def test_the_openapi_document_lists_every_route(client):
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     assert "/v1/datasets/{name}/queries:preview" in document["paths"]
+
+
+def test_what_is_left_of_a_grant_has_the_form_of_a_budget(send):
+    shown = send("GET", "datasets/clinic").json()
+    assert shown["own"]["remaining"] == {"epsilon": "1", "delta": "0"}
+    assert shown["budget"]["remaining"].keys() == shown["own"]["remaining"].keys()

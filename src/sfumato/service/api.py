@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Header, Response
 from fastapi.responses import JSONResponse
 
+from sfumato.answers.answer import Cost
 from sfumato.catalog.catalog_file import write_public_catalog
 from sfumato.remote.answer_wire import read_answer_wire
 from sfumato.remote.preview_wire import write_preview_wire
@@ -220,7 +221,7 @@ def _describe(served: ServedDatasets, name: str, user: User) -> dict[str, Any]:
         whole = curator.budget
         own = None
         if grant is not None:
-            own = {"remaining": str(totals.remaining), "per_query": grant.per_query or None,
+            own = {"remaining": Cost.from_loss(totals.remaining).as_text(), "per_query": grant.per_query or None,
                    "per_query_delta": grant.per_query_delta or None, "expires": grant.expires or None}  # fmt: skip
         return {
             "name": name,
