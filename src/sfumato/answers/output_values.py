@@ -116,7 +116,7 @@ def _apply(function: str, values: list[Values]) -> Values:  # noqa: PLR0911 - on
             chosen = np.where(np.isnan(chosen), number, chosen) if both is None else both
         return chosen
     if function == "integer":
-        return round_half_away(np.array(numbers[0]), 0)
+        return np.rint(numbers[0])  # halves to the even number, as in rows
     if function in ("variance of all", "stddev of all"):
         share = 1 - 1 / np.maximum(numbers[1], 2)
         return numbers[0] * (np.sqrt(share) if function == "stddev of all" else share)

@@ -118,7 +118,7 @@ def _apply(function: str, ends: Sequence[Ends]) -> Ends:  # noqa: PLR0911, PLR09
             rounded = {"floor": np.floor, "ceil": np.ceil, "exp": np.exp}[function]
             return rounded(low), rounded(high)
         case "integer":
-            return round_half_away(np.array(low), 0), round_half_away(np.array(high), 0)
+            return np.rint(low), np.rint(high)
         case "sqrt" | "ln":  # of a negative number they are NULL
             rising = np.sqrt if function == "sqrt" else np.log
             return rising(np.maximum(low, 0)), rising(np.maximum(high, 0))
