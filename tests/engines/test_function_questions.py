@@ -44,6 +44,8 @@ NUMBERS += [  # the other names of functions, and those that engines could compu
     "EXTRACT(year FROM AGE(DATE '2011-01-01', born))", "YEAR(DATE_ADD(born, INTERVAL 40 DAY))",
     "YEAR(DATE_SUB(born, INTERVAL 40 DAY))", "YEAR(DATEADD(month, -3, born))", "HOUR(CAST(born AS TIMESTAMP))",
     "MINUTE(CAST(born AS TIMESTAMP))", "DAY(DATE_FROM_PARTS(2000, 2, age))", "DAY(TO_DATE(born))", "DAY(DATE(born))",
+    "SECOND(CAST(born AS TIMESTAMP))", "EPOCH(born)", "UNIX_SECONDS(born)", "EXTRACT(epoch FROM born)",
+    "EXTRACT(second FROM CAST(born AS TIMESTAMP))",
 ]  # fmt: skip
 TRUTHS = [
     "UPPER(job) = 'SMITH'", "LOWER(city) = 'rome'", "TRIM(job) = 'smith'", "SUBSTR(job, 2, 3) = 'mit'",
@@ -94,7 +96,7 @@ PLAIN = {"age // 10": "FLOOR(age / 10)", "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) 
          "TO_CHAR(born, 'YYYY-MM') = '1980-06'": "STRFTIME(born, '%Y-%m') = '1980-06'",
          "DATE_FORMAT(born, '%Y-%m') = '1980-06'": "STRFTIME(born, '%Y-%m') = '1980-06'",
          "FORMAT_DATE('%Y-%m', born) = '1980-06'": "STRFTIME(born, '%Y-%m') = '1980-06'",
-         "SQUARE(age)": "age * age", "CAST(age AS VARCHAR) = '40'": "age = 40",
+         "UNIX_SECONDS(born)": "EPOCH(born)", "SQUARE(age)": "age * age", "CAST(age AS VARCHAR) = '40'": "age = 40",
          "CAST(age AS VARCHAR)": "CAST(CAST(age AS INTEGER) AS VARCHAR)"}  # fmt: skip
 LOSS = sf.PureDP(1)
 

@@ -65,6 +65,10 @@ QUESTIONS = {  # and the most rows of one person that count
     f"SELECT COUNT(*) AS n FROM lines l LEFT JOIN orders o {BOTH} AND o.fee > 2 WHERE EXISTS (SELECT 1 FROM lines k "
     "WHERE k.cid = o.cid)": 3,
     f"SELECT COUNT(*) AS n FROM lines l LEFT JOIN orders o {BOTH} AND o.fee > 2 JOIN orders p ON o.cid = p.cid": 12,
+    # a computed value, and rows of several values
+    "SELECT COUNT(*) AS n FROM lines l WHERE l.item IN (SELECT k.item + 1 FROM lines k WHERE k.cid = l.cid)": 3,
+    "SELECT COUNT(*) AS n, SUM(l.price) AS s FROM lines l WHERE (l.cid, l.item) IN (SELECT cid, MAX(item) FROM lines "
+    "GROUP BY cid)": 3,
     # reals as they are
     "SELECT COUNT(*) AS n FROM lines l WHERE l.price = (SELECT MAX(k.price) FROM lines k WHERE k.cid = l.cid)": 3,
     "SELECT SUM((SELECT AVG(k.price) FROM lines k WHERE k.cid = l.cid)) AS s FROM lines l": 3,

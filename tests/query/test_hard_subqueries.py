@@ -1,9 +1,14 @@
 """Subqueries and outer joins whose NULLs, names or clauses mislead: the answers are those of plain DuckDB."""
 
+import random
+
+import duckdb
+import pandas as pd
 import pytest
 from test_corpus import rows_of, without_noise  # noqa: F401 - a fixture
 from test_subquery_meaning import world  # noqa: F401 - a fixture
 
+import sfumato as sf
 from sfumato.errors import SfumatoError
 
 UNMATCHED = "FROM a LEFT JOIN b ON a.pid = b.pid AND b.x > 3"
@@ -95,11 +100,39 @@ SAME = {
         "WHERE c.pid = b.pid)",
     ],
 }
-REFUSED = {
+SAME["a computed value"] = [
     "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM (SELECT pid, x + 1 AS y FROM b) AS t WHERE t.pid = a.pid "
-    "AND t.y = a.x)": "computed",
+    "AND t.y = a.x)",
     "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM (SELECT pid, UPPER(s) AS y FROM b) AS t "
-    "WHERE t.pid = a.pid AND t.y = UPPER(a.s))": "computed",
+    "WHERE t.pid = a.pid AND t.y = UPPER(a.s))",
+    "SELECT COUNT(*) FROM a WHERE x IN (SELECT b.x + 1 FROM b WHERE b.pid = a.pid)",
+    "SELECT COUNT(*) FROM a WHERE x + 1 IN (SELECT DISTINCT b.x * 2 FROM b WHERE b.pid = a.pid AND b.s = 'u')",
+    "SELECT COUNT(*) FROM a AS q WHERE q.x IN (SELECT a.x + 1 FROM a WHERE a.pid = q.pid)",
+    "SELECT COUNT(*) FROM a WHERE x IN (SELECT y FROM (SELECT pid, x + 1 AS y FROM b) AS t WHERE t.pid = a.pid)",
+    "SELECT COUNT(*) FROM a WHERE (SELECT COUNT(*) FROM (SELECT pid, x + 1 AS y FROM b) AS t WHERE t.pid = a.pid "
+    "AND t.y = a.x) = 1",
+]
+SAME["rows of several values"] = [
+    "SELECT COUNT(*) FROM a WHERE (pid, x) IN (SELECT pid, x FROM b)",
+    "SELECT COUNT(*) FROM a WHERE (pid, x, s) IN (SELECT pid, x, s FROM b WHERE d IS NOT NULL) AND s = 'u'",
+    "SELECT COUNT(*) FROM a WHERE (pid, d) IN (SELECT pid, MAX(d) FROM a GROUP BY pid)",
+    "SELECT COUNT(*) FROM a WHERE (pid, x) IN (SELECT pid, COUNT(*) FROM b GROUP BY pid HAVING COUNT(*) > 1)",
+    "SELECT COUNT(*) FROM a WHERE (pid, s, x) IN (SELECT pid, s, MAX(x) FROM b GROUP BY pid, s)",
+    "SELECT COUNT(*) FROM a WHERE (x, x) IN (SELECT x, z FROM k)",
+    "SELECT COUNT(*) FROM a WHERE x > 0 AND (s, x) IN (('u', 1), ('v', 2)) OR s = 'v'",
+    "SELECT SUM(CASE WHEN (s, x) IN (('u', 1), ('v', 2)) THEN 1 ELSE 0 END) FROM a",
+]
+SAME["a condition without columns"] = [
+    "SELECT COUNT(*), COUNT(b.x) FROM a LEFT JOIN b ON a.pid = b.pid AND 1 = 0",
+    "SELECT COUNT(*), COUNT(b.pid) FROM a LEFT JOIN b ON a.pid = b.pid AND TRUE AND b.x > 2",
+]
+REFUSED = {
+    "SELECT COUNT(*) FROM a WHERE x NOT IN (SELECT b.x + 1 FROM b WHERE b.pid = a.pid)": "computed",
+    "SELECT COUNT(*) FROM a WHERE x IN (SELECT COALESCE(b.x, 0) FROM b WHERE b.pid = a.pid)": "comparison",
+    "SELECT COUNT(*) FROM a WHERE (pid, x) NOT IN (SELECT pid, x FROM b)": "unknown here",
+    "SELECT COUNT(*) FROM a WHERE (pid, x) IN (SELECT pid, MAX(x) FROM b GROUP BY pid, s)": "several groups",
+    "SELECT COUNT(*) FROM a WHERE (s, x) NOT IN (('u', 1), ('v', 2))": "brackets",
+    "SELECT COUNT(*) FROM a WHERE ((s, x) IN (('u', 1), ('v', 2))) IS NULL": "brackets",
     "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT COUNT(*) FROM b WHERE b.pid = a.pid AND b.x < a.x)": "always true",
     "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM k WHERE k.x = a.x HAVING COUNT(*) = 0)": "aggregates",
     "SELECT COUNT(*) FROM a WHERE EXISTS (SELECT 1 FROM k WHERE k.x = a.x LIMIT 0)": "LIMIT",
@@ -134,3 +167,58 @@ def test_what_has_another_meaning_is_refused(question, words, world, without_noi
     with pytest.raises(SfumatoError) as refused:
         world[0].ask(question, epsilon=1000)
     assert words in str(refused.value)
+
+
+LINKED = {
+    "SELECT COUNT(*) FROM l WHERE oid IN (SELECT oid FROM o WHERE x > 1)": None,
+    "SELECT COUNT(*), SUM(q) FROM l WHERE oid IN (SELECT o.oid FROM o WHERE o.x < 3) AND q > 0": None,
+    "SELECT COUNT(*) FROM l WHERE NOT EXISTS (SELECT 1 FROM o WHERE o.oid = l.oid AND o.x > l.q)": None,
+    "SELECT COUNT(*) FROM l WHERE EXISTS (SELECT 1 FROM o WHERE o.oid = l.oid AND o.x = l.q)": None,
+    "SELECT COUNT(*) FROM l WHERE (SELECT MAX(x) FROM o WHERE o.oid = l.oid) > 1": None,
+    "SELECT COUNT(*) FROM l WHERE oid NOT IN (SELECT oid FROM o WHERE x > 1)": "unknown here",  # a NULL among them
+    "SELECT COUNT(*) FROM l WHERE q IN (SELECT x FROM o)": "other people",
+}
+LINKS = """
+[dataset]
+name = "links"
+[budget]
+epsilon = "1000000000"
+[tables.o]
+source = "o.parquet"
+unit_column = "pid"
+max_rows_per_unit = 4
+columns.pid = { type = "id" }
+columns.oid = { type = "id", unique = true }
+columns.x = { type = "integer", lower = 0, upper = 4 }
+[tables.l]
+source = "l.parquet"
+unit_through = { column = "oid", table = "o" }
+max_rows_per_unit = 12
+columns = { oid = { type = "id" }, q = { type = "integer", lower = 0, upper = 5 } }
+"""
+
+
+@pytest.fixture(scope="module")
+def links(tmp_path_factory):
+    rng, folder, plain = random.Random(3), tmp_path_factory.mktemp("links"), duckdb.connect()
+    orders = [(f"p{number % 9}", f"o{number}", rng.choice([0, 1, 2, 4, None])) for number in range(30)]
+    lines = [(order[1], rng.choice([0, 1, 3, None])) for order in orders for _ in range(rng.randint(0, 3))]
+    tables = {"o": pd.DataFrame(orders, columns=["pid", "oid", "x"]), "l": pd.DataFrame(lines, columns=["oid", "q"])}
+    for name, rows in tables.items():
+        typed = rows.astype({column: "Int64" for column in rows.columns if column in ("x", "q")})
+        typed.to_parquet(folder / f"{name}.parquet")
+        plain.register("given", typed)
+        plain.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+    (folder / "catalog.toml").write_text(LINKS)
+    return sf.open(str(folder)), plain
+
+
+@pytest.mark.parametrize(("question", "words"), LINKED.items())
+def test_a_subquery_about_the_row_that_a_link_leads_to(question, words, links, without_noise):  # noqa: F811
+    data, plain = links
+    if words is not None:
+        with pytest.raises(SfumatoError, match=words):
+            data.ask(question, epsilon=1000)
+        return
+    got = [tuple(row.values()) for row in data.ask(question, epsilon=1000).rows]
+    assert rows_of(got) == rows_of(plain.execute(question).fetchall())

@@ -233,7 +233,7 @@ class JoinBinder:
         right, conditions = self.right, []
         for condition in self.others:
             side = self._find_side(condition)
-            if side is self.left:
+            if side is self.left or condition.find(exp.Column) is None:
                 self._add_own_condition(condition)
             elif side is right:
                 conditions += RowBinder(right.scope).bind_conditions(condition)

@@ -67,6 +67,37 @@ def divide_by_total(node: exp.Expr) -> exp.Expr | None:
     return exp.Div(this=exp.Paren(this=value.copy()), expression=total)
 
 
+def extract_seconds(node: exp.Expr) -> exp.Expr:
+    """SECOND(x) -> EXTRACT(second FROM x); EPOCH(x) and UNIX_SECONDS(x) -> EXTRACT(epoch FROM x)."""
+    return exp.Extract(this=exp.var("second" if isinstance(node, exp.Second) else "epoch"), expression=node.this)
+
+
+def compare_rows(node: exp.Expr) -> exp.Expr | None:
+    """(a, b) IN ((1, 2), (3, 4)) in WHERE -> (a = 1 AND b = 2) OR (a = 3 AND b = 4).
+
+    Systems differ in what a comparison of rows is where a value is NULL: unknown or false. WHERE drops both.
+    """
+    listed, values = node.expressions, node.this.expressions
+    if not isinstance(node.this, exp.Tuple) or not listed or not _drops_unknown(node):
+        return None
+    if any(not isinstance(row, exp.Tuple) or len(row.expressions) != len(values) for row in listed):
+        return None
+    if not all(isinstance(one, exp.Literal) for row in listed for one in row.expressions):
+        return None
+    rows = [
+        exp.and_(*(exp.EQ(this=one.copy(), expression=two) for one, two in zip(values, row.expressions, strict=True)))
+        for row in listed
+    ]
+    return exp.Paren(this=exp.or_(*rows))
+
+
+def _drops_unknown(node: exp.Expr) -> bool:
+    """Is it a condition of WHERE or WHEN, or a part of one by AND and OR? Unknown and false are the same there."""
+    while isinstance(node.parent, exp.And | exp.Or | exp.Paren):
+        node = node.parent
+    return isinstance(node.parent, exp.Where) or (isinstance(node.parent, exp.If) and node.arg_key == "this")
+
+
 def compare_with_each(node: exp.Expr) -> exp.Expr | None:
     """x LIKE ANY ('a%', 'b%') -> x LIKE 'a%' OR x LIKE 'b%'; LIKE ALL with AND; the same with NOT and ILIKE."""
     listed = node.expression
@@ -111,5 +142,6 @@ def _is_equality(node: exp.Expr) -> bool:
 OTHER_SPELLINGS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Bracket: take_place, exp.Subquery: name_columns, exp.CTE: name_columns, exp.DateDiff: order_date_diff,
     exp.Nvl2: choose_by_null, exp.Window: divide_by_total, exp.Like: compare_with_each, exp.ILike: compare_with_each,
-    exp.Where: take_common_conditions,
+    exp.Where: take_common_conditions, exp.In: compare_rows, exp.Second: extract_seconds,
+    exp.TimeToUnix: extract_seconds, exp.UnixSeconds: extract_seconds,
 }  # fmt: skip

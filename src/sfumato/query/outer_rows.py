@@ -17,7 +17,8 @@ from sfumato.catalog.names import fold
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
 from sfumato.query.relation import Relation, is_hidden
-from sfumato.query.subquery_links import COMPARED, EQUALITY, Links, SubqueryRows
+from sfumato.query.row_expressions import has_aggregate
+from sfumato.query.subquery_links import COMPARED, EQUALITY, Links, SubqueryRows, filters_rows
 
 WHOLE = (
     "Compare with whole numbers, texts or dates of the outer row. For other numbers, compare with (SELECT MIN(x) ...) "
@@ -25,7 +26,7 @@ WHOLE = (
 )
 NEVER_TRUE_OF_NULL: tuple[type[exp.Expr], ...] = (
     exp.EQ, exp.Between, *COMPARED, exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul,
-    exp.Neg, exp.Abs, exp.Interval, exp.Var, exp.Cast, exp.DataType,
+    exp.Neg, exp.Abs, exp.Interval, exp.Var, exp.Cast, exp.DataType, exp.Upper, exp.Lower, exp.DateDiff,
 )  # fmt: skip
 
 
@@ -69,14 +70,49 @@ def meet_outer_rows(
     )
 
 
-def _find_item(node: exp.Expr, conditions: list[exp.Expr], rows: SubqueryRows) -> exp.Expr | None:
-    """The one table of the outer FROM that the conditions name. None: they name several."""
+def compare_computed(node: exp.In, select: exp.Select, rows: SubqueryRows) -> exp.Exists | None:
+    """x IN (SELECT y + 1 FROM t ...) in WHERE -> EXISTS (SELECT 1 FROM t ... AND y + 1 = x). None: y is a column."""
+    listed = select.expressions[0].unalias() if len(select.expressions) == 1 else exp.Star()
+    clauses = ("group", "having", "limit", "offset", "qualify")
+    if isinstance(listed, exp.Star | exp.Tuple) or rows.is_plain(listed) or has_aggregate(listed):
+        return None
+    if not rows.private or not filters_rows(node) or any(map(select.args.get, clauses)):
+        return None
+    value = _name_outer(node, rows)
+    if value is None:
+        return None
+    made = select.copy()
+    made.set("expressions", [exp.Literal.number(1)])
+    made.set("distinct", None)
+    made.where(exp.EQ(this=exp.Paren(this=listed.copy()), expression=exp.Paren(this=value)), copy=False)
+    return exp.Exists(this=made)
+
+
+def _name_outer(node: exp.In, rows: SubqueryRows) -> exp.Expr | None:
+    """What IN compares, with the table's name before each column. None: the name would mean another table inside."""
+    items = _list_items(node)
+    value: exp.Expr = node.this.copy()
+    for column in value.find_all(exp.Column):
+        if not column.table and len(items) == 1:
+            column.set("table", exp.to_identifier(items[0].alias_or_name, quoted=True))
+        if not column.table or rows.is_inner(column):
+            return None
+    return value
+
+
+def _list_items(node: exp.Expr) -> list[exp.Expr]:
+    """The tables of the outer FROM, without the joins that replace subqueries."""
     around = node.find_ancestor(exp.Select)
     source = None if around is None else around.args.get("from_")
     if around is None or source is None:
-        return None
+        return []
     items = [source.this, *(join.this for join in around.args.get("joins") or [])]
-    items = [item for item in items if not is_hidden(item.alias_or_name)]
+    return [item for item in items if not is_hidden(item.alias_or_name)]
+
+
+def _find_item(node: exp.Expr, conditions: list[exp.Expr], rows: SubqueryRows) -> exp.Expr | None:
+    """The one table of the outer FROM that the conditions name. None: they name several."""
+    items = _list_items(node)
     columns = [column for condition in conditions for column in rows.list_free(condition) if not rows.is_inner(column)]
     if len(items) > 1 and not all(column.table for column in columns):
         return None

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.per_unit import resolve_key
-from sfumato.query.public_subqueries import Joined, equate_pairs, make_join, name_pairs, read_listed
-from sfumato.query.relation import is_hidden
+from sfumato.query.public_subqueries import Joined, equate_pairs, make_join, name_pairs, pair_listed, read_listed
+from sfumato.query.relation import DERIVED, is_hidden
 from sfumato.query.row_expressions import RowBinder, has_aggregate, is_aggregate
 from sfumato.query.subquery_links import Comparison, Links, SubqueryRows, filters_rows
 
@@ -19,6 +19,9 @@ OTHERS = (
 )
 AS_EXISTS = "Write EXISTS (SELECT 1 FROM t WHERE t.id = v.id AND t.x = v.x). NOT IN differs where a value is NULL."
 ONE_AGGREGATE = "Select COUNT(*), SUM(x), AVG(x), MIN(x) or MAX(x)."
+EACH_GROUP = (
+    "Select the keys of GROUP BY too, among them the person's id: (id, x) IN (SELECT id, MAX(x) ... GROUP BY id)."
+)
 ALWAYS = "Leave it out, or select a column without an aggregate: EXISTS (SELECT 1 FROM ...)."
 
 
@@ -32,16 +35,24 @@ class PersonSubquery:
         self.group = select.args.get("group")
         self.having = select.args.get("having")
         self.columns: list[exp.Expr] = []
+        self.owner: exp.Column | None = None  # the person's id, where only an id that links to its row is compared
         self._measured = 0
 
     def join(self) -> Joined:  # noqa: PLR0911 - one return a form
         """The joins and the value."""
         self._check_limit()
-        aggregated = self.having is not None or any(has_aggregate(column) for column in self.select.expressions)
+        selected = any(has_aggregate(column) for column in self.select.expressions)
+        aggregated = self.having is not None or selected
         one_row = aggregated and self.group is None
+        if isinstance(self.node, exp.In) and selected and not one_row:
+            return self._compare_groups(self.node)
         if isinstance(self.node, exp.In) and not one_row:
-            self.pairs.insert(0, (read_listed(self.node, self.select, self.rows.relation), self.node.this))
+            self.pairs = [*pair_listed(self.node, self.select, self.rows.relation), *self.pairs]
         if not any(self.scope.leads_to_person(column) for column, _ in self.pairs):
+            self.owner = self._find_owner()
+        if self.owner is not None and isinstance(self.node, exp.In) and not filters_rows(self.node):
+            raise build_syntax_refusal(self.node, "IN (SELECT ...)[at] may be unknown here", AS_EXISTS)
+        if self.owner is None and not any(self.scope.leads_to_person(column) for column, _ in self.pairs):
             what = "A subquery[at] compares with rows of other people"
             raise build_syntax_refusal(self.node, what, OTHERS)
         if self.links.comparisons:
@@ -58,6 +69,14 @@ class PersonSubquery:
         if not any(self.scope.leads_to_person(column) for column, _ in self.links.pairs):
             return Joined((self._join_groups(),), self._compare_ids(self.node, value))
         return self._join_list(self.node, value)
+
+    def _find_owner(self) -> exp.Column | None:
+        """orders.oid = lines.oid in a subquery about orders: the person who has the order. The join checks the link."""
+        for column, _ in self.pairs:
+            item, name = self.scope.resolve(column) if isinstance(column, exp.Column) else (None, "")
+            if item is not None and item.person and item.table != DERIVED and name in item.links:
+                return exp.column(min(item.person), item.alias)
+        return None
 
     def _check_limit(self) -> None:
         """LIMIT 1 in EXISTS changes nothing. Others would select rows."""
@@ -77,6 +96,16 @@ class PersonSubquery:
             kept = exp.If(this=self._measure(self.having.this), true=value)
             value = exp.Case(ifs=[kept], default=exp.false())
         return Joined((self._join_groups(),), value)
+
+    def _compare_groups(self, node: exp.In) -> Joined:
+        """(id, d) IN (SELECT id, MAX(d) ... GROUP BY id): the row of the outer id has this greatest day."""
+        listed = pair_listed(node, self.select, self.rows.relation)
+        self.pairs = [pair for pair in listed if not has_aggregate(pair[0])] + self.pairs
+        linked = any(self.scope.leads_to_person(column) for column, _ in self.pairs)
+        if not linked or not filters_rows(node) or self._list_other_keys():
+            raise build_syntax_refusal(node, "IN (SELECT ...)[at] lists values of several groups", EACH_GROUP)
+        compared = [exp.EQ(this=two.copy(), expression=self._measure(one)) for one, two in listed if has_aggregate(one)]
+        return Joined((self._join_groups(),), exp.Paren(this=exp.and_(self._is_there("n"), *compared)))
 
     def _compare_ids(self, node: exp.In, there: exp.Expr) -> exp.Expr:
         """id NOT IN (SELECT id ...): the list has no NULL. The id may be NULL after an outer join, or if it links."""
@@ -189,6 +218,7 @@ class PersonSubquery:
         made = self.select.copy()
         others = [] if self.group is None else self._list_other_keys()
         keys, named = [column.copy() for column, _ in self.pairs], name_pairs(self.pairs)
+        keys += [] if self.owner is None else [self.owner.copy()]
         counted = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n")
         inside = [one.copy() for one in self.links.inside]
         made.set("where", exp.Where(this=exp.and_(*inside)) if inside else None)

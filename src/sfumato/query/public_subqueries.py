@@ -56,6 +56,15 @@ def read_listed(node: exp.In, select: exp.Select, relation: Relation) -> exp.Exp
     return found
 
 
+def pair_listed(node: exp.In, select: exp.Select, relation: Relation) -> list[tuple[exp.Expr, exp.Expr]]:
+    """What IN (SELECT ...) lists, and what is compared with it. (a, b) IN (SELECT c, d ...) has two pairs."""
+    if not isinstance(node.this, exp.Tuple) or len(node.this.expressions) != len(select.expressions):
+        return [(read_listed(node, select, relation), node.this)]
+    if not filters_rows(node):
+        raise build_syntax_refusal(node, "IN (SELECT ...)[at] may be unknown here", AS_EXISTS)
+    return [(one.unalias(), two) for one, two in zip(select.expressions, node.this.expressions, strict=True)]
+
+
 def _refuse_clauses(node: exp.Expr, select: exp.Select) -> None:
     """Refuse what a join with one row of the public table would leave out."""
     if any(has_aggregate(column) for column in select.expressions) or any(map(select.args.get, AGGREGATING)):
@@ -87,7 +96,7 @@ def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relati
     """The row of a public table that has the value."""
     pairs = list(links.pairs)
     if isinstance(node, exp.In):
-        pairs.insert(0, (read_listed(node, select, relation), node.this))
+        pairs = [*pair_listed(node, select, relation), *pairs]
     if links.comparisons or links.mixed:
         what = "This condition[at] links a public table to the outer row other than by '='"
         condition = [*(one.node for one in links.comparisons), *links.mixed][0]

@@ -128,7 +128,7 @@ class RowBinder:
         found = item.columns[name]
         self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
-            hint = ONE_PERSON.format(name=name) if name in item.person else "Leave it out."
+            hint = ONE_PERSON.format(name=name) if name in item.person else "It cannot be compared otherwise."
             if node.find_ancestor(exp.Distinct) is not None:
                 hint = SEVERAL_IDS.format(name=name)
             raise build_syntax_refusal(

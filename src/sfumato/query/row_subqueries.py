@@ -7,8 +7,7 @@ most one row for each value. A row then meets one row at most, so the join neith
 from sqlglot import exp
 
 from sfumato.catalog.names import find_name
-from sfumato.kernel.row_sources import derive_extent
-from sfumato.query.outer_rows import meet_outer_rows
+from sfumato.query.outer_rows import compare_computed, meet_outer_rows
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.person_subqueries import PersonSubquery, compares_ends
 from sfumato.query.public_subqueries import join_public
@@ -43,8 +42,11 @@ def _join(node: exp.Expr, made: exp.Select, alias: str, bind_rows: BindRows, cte
     """Replace one subquery by a value, and add the joins that the value needs."""
     select = _read_select(node)
     rows = SubqueryRows(select, bind_rows, ctes)
+    if isinstance(node, exp.In) and (written := compare_computed(node, select, rows)) is not None:
+        node.replace(written)
+        node, select = written, written.this
     links = rows.read_links(select)
-    if derive_extent(rows.relation.source).private:
+    if rows.private:
         if links.mixed or (links.comparisons and not compares_ends(node, select, rows, links)):
             select, links = meet_outer_rows(node, select, alias, rows, links)
             rows = SubqueryRows(select, bind_rows, ctes)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from sfumato.catalog.names import find_name
+from sfumato.kernel.expressions import Column, ColumnType
+from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.relation import Relation
 from sfumato.query.row_expressions import flatten
 from sfumato.query.with_clause import CTEs
@@ -84,6 +86,18 @@ class SubqueryRows:
         """Is it a column of the subquery's rows?"""
         return _has_column(self.relation, column)
 
+    @property
+    def private(self) -> bool:
+        return derive_extent(self.relation.source).private
+
+    def is_plain(self, node: exp.Expr) -> bool:
+        """Is it a column that a person's rows can be grouped by and joined on? A computed value is compared instead."""
+        if not isinstance(node, exp.Column):
+            return False
+        item, name = self.relation.scope.resolve(node)
+        value = item.columns[name].expression
+        return not self.private or (isinstance(value, Column) and value.type is not ColumnType.REAL)
+
     def list_free(self, node: exp.Expr) -> list[exp.Column]:
         """The columns that a condition names, without those that subqueries in it name of their own rows."""
         return list(self._walk(node, ()))
@@ -120,7 +134,7 @@ class SubqueryRows:
             for one, two, turned in ((bare.this, bare.expression, False), (bare.expression, bare.this, True)):
                 if not self._is_side(one, inner=True) or not self._is_side(two, inner=False):
                     continue
-                if isinstance(bare, exp.EQ) and isinstance(one.unnest(), exp.Column):
+                if isinstance(bare, exp.EQ) and self.is_plain(one.unnest()):
                     found.pairs.append((one.unnest(), two))
                     return
                 if not isinstance(bare, exp.EQ):

@@ -110,6 +110,21 @@ def _count_places(tokens: list[Token]) -> None:
             tokens[place : place + 4] = [_copy(number, TokenType.NUMBER, counted, name.start)]
 
 
+def _list_unnested(tokens: list[Token]) -> None:
+    """Write x IN UNNEST([1, 2]) as x IN (1, 2)."""
+    opened = [TokenType.IN, TokenType.UNNEST, TokenType.L_PAREN, TokenType.L_BRACKET]
+    for place in range(len(tokens) - len(opened), -1, -1):
+        if [token.token_type for token in tokens[place : place + len(opened)]] != opened:
+            continue
+        kinds = [token.token_type for token in tokens[place + len(opened) :]]
+        length = kinds.index(TokenType.R_BRACKET) if TokenType.R_BRACKET in kinds else 0
+        end = place + len(opened) + length
+        nested = TokenType.L_BRACKET in kinds[:length]
+        if length and not nested and kinds[length + 1 : length + 2] == [TokenType.R_PAREN]:
+            del tokens[end]
+            del tokens[place + 3], tokens[place + 1]
+
+
 def names_columns(tokens: Sequence[Token], index: int) -> bool:
     """Is it the name in AS t (a, b) after a subquery, or in WITH t (a, b) AS (...)?"""
     before = tokens[index - 1].token_type if index else None
@@ -134,6 +149,7 @@ def _join_decimals(tokens: list[Token]) -> None:
 
 def _read_brackets(tokens: list[Token], sql: str) -> None:
     """Read [a name] as a quoted name. A list of values, such as [0.25, 0.5], stays a list."""
+    _list_unnested(tokens)
     place = 0
     while place < len(tokens):
         if tokens[place].token_type is TokenType.L_BRACKET:
