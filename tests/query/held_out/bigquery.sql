@@ -66,11 +66,30 @@ SELECT COUNTIF(test_score >= 60) / COUNT(*) AS pass_rate FROM students
 SELECT s.year, SUM(IF(p.item = 'pen', p.quantity, 0)) AS pens FROM professors AS p JOIN students AS s ON p.id = s.id GROUP BY s.year
 --~ SELECT s.year, SUM(CASE WHEN p.item = 'pen' THEN p.quantity ELSE 0 END) AS pens FROM professors AS p JOIN students AS s ON p.id = s.id GROUP BY s.year
 
---: refused syntax
 SELECT ROUND(VAR_SAMP(test_score), 2) AS v FROM students WHERE year IN UNNEST([1, 2])
+--~ SELECT ROUND(VAR_SAMP(test_score), 2) AS v FROM students WHERE year IN (1, 2)
 
 SELECT item, total FROM (SELECT item, SUM(quantity) AS total FROM professors GROUP BY item) WHERE total > 100 ORDER BY total DESC LIMIT 3
 
 SELECT COUNT(*) AS heavy FROM students s WHERE (SELECT SUM(p.quantity) FROM professors p WHERE p.id = s.id) > 50
 
 WITH spend AS (SELECT id, SUM(quantity) AS q FROM professors GROUP BY id) SELECT CASE WHEN q < 30 THEN 'low' WHEN q < 80 THEN 'mid' ELSE 'high' END AS band, COUNT(*) AS people FROM spend GROUP BY band
+
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1000, delta=.01, max_groups_contributed=3, privacy_unit_column=id) item, SUM(quantity, contribution_bounds_per_group => (0, 300)) AS q, COUNT(*, contribution_bounds_per_group => (0, 3)) AS n FROM professors GROUP BY item
+--~ SELECT item, SUM(quantity), COUNT(*) FROM professors GROUP BY item
+
+SELECT year, COUNTIF(test_score > 90) / COUNT(*) AS top FROM mydataset.students GROUP BY year ORDER BY year
+--~ SELECT year, COUNT_IF(test_score > 90) / COUNT(*) FROM students GROUP BY year ORDER BY year
+
+SELECT item FROM professors WHERE quantity > 20 GROUP BY item HAVING COUNT(*) > 5
+
+SELECT SUM(IF(item = 'pen', quantity, 0)) AS pens, SUM(IF(item = 'pencil', quantity, 0)) AS pencils FROM professors
+--~ SELECT SUM(CASE WHEN item='pen' THEN quantity ELSE 0 END), SUM(CASE WHEN item='pencil' THEN quantity ELSE 0 END) FROM professors
+
+SELECT COUNT(*) AS n FROM students AS s WHERE s.id IN (SELECT p.id FROM professors AS p WHERE p.item IN UNNEST(['pen', 'paper']) GROUP BY p.id HAVING SUM(p.quantity) > 50)
+--~ SELECT COUNT(*) AS n FROM students AS s WHERE s.id IN (SELECT p.id FROM professors AS p WHERE p.item IN ('pen','paper') GROUP BY p.id HAVING SUM(p.quantity) > 50)
+
+SELECT year, CAST(AVG(test_score) AS INT64) AS mean FROM students GROUP BY year
+--~ SELECT year, CAST(AVG(test_score) AS BIGINT) FROM students GROUP BY year
+
+SELECT item, COUNT(DISTINCT p.id) AS buyers, AVG(s.test_score) AS score FROM professors p INNER JOIN students s USING (id) WHERE s.year <> 1 GROUP BY item

@@ -149,3 +149,40 @@ SELECT COUNT(*) AS quick_returns FROM checkouts c WHERE EXISTS (SELECT 1 FROM ch
 SELECT DATE_TRUNC('year', date_joined) AS joined, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY DATE_TRUNC('year', date_joined)) AS members_so_far FROM members WHERE date_joined < '2022-01-01' GROUP BY joined ORDER BY joined
 
 SELECT COUNT(*) FROM checkouts WHERE isbn NOT IN (SELECT isbn FROM books WHERE publication_year < 1995)
+
+--: about
+SELECT gender, COUNT(*) AS n, MIN(date_joined) AS first FROM members GROUP BY gender
+--~ SELECT gender, COUNT(*) AS n, MIN(date_joined) FROM members GROUP BY gender
+
+SELECT b.author, COUNT(*) AS loans, COUNT(DISTINCT c.member_id) AS readers FROM checkouts c JOIN books b ON c.isbn = b.isbn GROUP BY b.author
+
+SELECT m.gender, COUNT(DISTINCT m.id) AS members, COUNT(DISTINCT c.member_id) AS active FROM members m LEFT JOIN checkouts c ON m.id = c.member_id AND c.checkout_date >= DATE '2021-07-01' GROUP BY m.gender
+
+SELECT COUNT(*) FROM members WHERE id IN (SELECT member_id FROM checkouts WHERE genre = 'History') AND age < 30
+
+SELECT COUNT(*) FROM members m WHERE (SELECT COUNT(DISTINCT genre) FROM checkouts c WHERE c.member_id = m.id) >= 3
+
+SELECT genre, AVG(days_kept) AS kept FROM checkouts WHERE isbn IN (SELECT isbn FROM books WHERE publication_year >= 2000) GROUP BY genre
+
+SELECT DATE_TRUNC('month', checkout_date) AS m, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY DATE_TRUNC('month', checkout_date)) AS running FROM checkouts GROUP BY 1 ORDER BY 1
+
+SELECT DAYOFWEEK(checkout_date) AS wd, COUNT(*) AS n FROM checkouts GROUP BY wd
+
+--: about
+WITH per AS (SELECT member_id, SUM(days_kept) AS total FROM checkouts GROUP BY member_id) SELECT COUNT(*) AS n, AVG(total) AS mean, MAX(total) AS longest FROM per
+--~ WITH per AS (SELECT member_id, SUM(days_kept) AS total FROM checkouts GROUP BY member_id) SELECT COUNT(*) AS n, AVG(total) AS mean, MAX(total) AS longest FROM per
+
+SELECT education_level, COUNT(*) AS n FROM members WHERE NOT EXISTS (SELECT 1 FROM checkouts WHERE member_id = id AND genre IN ('Romance', 'Mystery')) GROUP BY education_level
+
+SELECT COUNT(*) FROM checkouts c1 WHERE EXISTS (SELECT 1 FROM checkouts c2 WHERE c2.member_id = c1.member_id AND c2.checkout_date > c1.checkout_date AND c2.checkout_date <= c1.checkout_date + INTERVAL 30 DAY)
+
+--: delta
+SELECT zip_code, COUNT(*) AS n FROM members GROUP BY zip_code
+
+SELECT gender, education_level, COUNT(*) AS n FROM members GROUP BY CUBE (gender, education_level)
+
+SELECT COUNT(*) FROM members m JOIN checkouts c ON m.id = c.member_id WHERE c.checkout_date - m.date_joined > 365
+
+SELECT SUM(b.price) AS value, AVG(b.price) AS mean FROM checkouts NATURAL JOIN books b
+
+SELECT AVG(n) FROM (SELECT m.id, COUNT(c.member_id) AS n FROM members m LEFT JOIN checkouts c ON c.member_id = m.id AND c.genre = 'Sci-Fi' GROUP BY m.id) AS t

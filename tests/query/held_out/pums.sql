@@ -75,3 +75,20 @@ SELECT AVG(income) FILTER (WHERE latino) - AVG(income) FILTER (WHERE NOT latino)
 SELECT age // 10 AS decade, race, SUM(CASE WHEN married = 1 AND sex = 0 THEN 1 ELSE 0 END) AS married_women FROM PUMS GROUP BY ALL
 
 SELECT COUNT(*) AS rich FROM PUMS WHERE LN(income + 1) > 10.5 AND educ IN (13, 14, 15, 16)
+
+SELECT married, COUNT(*) AS n, AVG(income) AS avg_income FROM PUMS.PUMS WHERE age BETWEEN 30 AND 50 GROUP BY married ORDER BY married
+
+SELECT sex, race, SUM(income) AS total FROM PUMS GROUP BY sex, race ORDER BY total DESC LIMIT 3
+
+SELECT CASE WHEN educ >= 13 THEN 'degree' ELSE 'none' END AS ed, STDDEV(income) AS sd FROM PUMS GROUP BY CASE WHEN educ >= 13 THEN 'degree' ELSE 'none' END
+
+SELECT COUNT(*) FROM PUMS WHERE race IN UNNEST([1, 2, 3]) AND married = 1
+--~ SELECT COUNT(*) FROM PUMS WHERE race IN (1,2,3) AND married = 1
+
+SELECT sex, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS pct FROM PUMS GROUP BY sex
+
+SELECT COUNT(*) AS n, COUNT(*) FILTER (WHERE income > 50000) AS rich, AVG(age) FILTER (WHERE income > 50000) AS rich_age FROM PUMS
+
+SELECT COUNT(*) FROM PUMS WHERE (sex, married) IN ((0, 1), (1, 0))
+
+SELECT race, COUNT(*) AS n FROM PUMS WHERE latino AND NOT (married = 1) GROUP BY race HAVING COUNT(*) >= 5 ORDER BY n DESC, race

@@ -91,3 +91,19 @@ SELECT COUNT(*) AS top_fares FROM trips t WHERE t.fare_amount = (SELECT MAX(o.fa
 SELECT COUNT(*) AS top_fares FROM trips t JOIN (SELECT rider_id, MAX(fare_amount) AS top FROM trips GROUP BY rider_id) m ON m.rider_id = t.rider_id WHERE t.fare_amount = m.top
 
 SELECT DATE(tpep_pickup_datetime) AS day, COUNT(DISTINCT rider_id) AS riders FROM trips GROUP BY DATE(tpep_pickup_datetime) ORDER BY day LIMIT 7
+
+SELECT payment_type, SUM(tip_amount) / SUM(fare_amount) AS tip_rate FROM trips GROUP BY payment_type
+
+SELECT DATE_DIFF('minute', tpep_pickup_datetime, tpep_dropoff_datetime) >= 30 AS long_trip, COUNT(*) AS n FROM trips GROUP BY 1
+
+SELECT CAST(tpep_pickup_datetime AS DATE) AS day, SUM(total_amount) AS rev, AVG(SUM(total_amount)) OVER (ORDER BY CAST(tpep_pickup_datetime AS DATE) ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS avg7 FROM trips GROUP BY 1 ORDER BY 1
+
+SELECT WIDTH_BUCKET(trip_distance, 0, 20, 4) AS b, COUNT(*) AS n FROM trips GROUP BY b
+--~ SELECT CASE WHEN trip_distance >= 20 THEN 5 ELSE CAST(FLOOR(trip_distance/5) AS INT)+1 END AS b, COUNT(*) FROM trips GROUP BY b
+
+SELECT AVG(EPOCH(tpep_dropoff_datetime) - EPOCH(tpep_pickup_datetime)) / 60 AS minutes FROM trips
+
+--: about
+SELECT VendorID, CORR(trip_distance, fare_amount) AS r, REGR_SLOPE(fare_amount, trip_distance) AS b FROM trips GROUP BY VendorID
+
+SELECT HOUR(tpep_pickup_datetime) BETWEEN 7 AND 9 AS rush, COUNT(*) AS n FROM trips WHERE PULocationID IN (SELECT LocationID FROM zones WHERE Borough = 'Manhattan') GROUP BY rush

@@ -82,3 +82,19 @@ SELECT EXTRACT(YEAR FROM o_orderdate) AS o_year, SUM(CASE WHEN n_name = 'BRAZIL'
 SELECT COUNT(*) FROM lineitem l WHERE l.l_quantity < (SELECT 0.5 * AVG(m.l_quantity) FROM lineitem m WHERE m.o_orderkey = l.o_orderkey)
 
 SELECT AVG(gap) AS days_to_next FROM (SELECT o_custkey, DATE_DIFF('day', MIN(o_orderdate), MAX(o_orderdate)) AS gap FROM orders GROUP BY o_custkey HAVING COUNT(*) > 1) AS g
+
+SELECT SUM(l_extendedprice) AS s FROM lineitem WHERE o_orderkey IN (SELECT o_orderkey FROM orders WHERE o_orderpriority = '1-URGENT')
+
+SELECT c_mktsegment, COUNT(DISTINCT o_orderkey) AS orders, COUNT(DISTINCT c_custkey) AS customers FROM customer LEFT JOIN orders ON c_custkey = o_custkey AND o_orderdate >= DATE '1996-01-01' GROUP BY c_mktsegment
+
+--: delta
+SELECT n_name, COUNT(*) AS c FROM customer, nation WHERE c_nationkey = n_nationkey AND NOT EXISTS (SELECT * FROM orders WHERE o_custkey = c_custkey AND o_totalprice > 3000) GROUP BY n_name
+
+SELECT l_shipmode, SUM(l_quantity) FROM lineitem JOIN orders USING (o_orderkey) JOIN customer ON o_custkey = c_custkey WHERE c_mktsegment = 'AUTO' AND l_shipdate > o_orderdate + 90 GROUP BY l_shipmode
+
+SELECT COUNT(*) FROM orders o WHERE o_totalprice > (SELECT 1.2 * AVG(o2.o_totalprice) FROM orders o2 WHERE o2.o_custkey = o.o_custkey)
+
+SELECT COUNT(*) FROM orders o WHERE o_totalprice IN (SELECT p.o_totalprice + 0 FROM orders p WHERE p.o_custkey = o.o_custkey AND p.o_orderstatus = 'F')
+
+SELECT EXTRACT(QUARTER FROM o_orderdate) AS q, o_orderstatus, COUNT(*) AS n FROM orders GROUP BY GROUPING SETS ((q, o_orderstatus), (q), ())
+--~ SELECT EXTRACT(QUARTER FROM o_orderdate) AS q, o_orderstatus, COUNT(*) AS n FROM orders GROUP BY GROUPING SETS ((EXTRACT(QUARTER FROM o_orderdate), o_orderstatus), (EXTRACT(QUARTER FROM o_orderdate)), ())

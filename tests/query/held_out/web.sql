@@ -175,3 +175,32 @@ SELECT SearchPhrase, MIN(amount) AS low, COUNT(*) AS c FROM events WHERE SearchP
 SELECT plan, AVG(DATE_DIFF('day', CAST(signup_at AS DATE), DATE '2024-12-31')) AS tenure FROM users GROUP BY plan
 
 SELECT COUNT(*) AS silent FROM users WHERE user_id NOT IN (SELECT user_id FROM events WHERE event_name IN ('click', 'purchase'))
+
+SELECT country, plan, COUNT(*) AS users, ROUND(AVG(age), 1) AS age FROM users GROUP BY ALL
+
+SELECT DATE_TRUNC('week', signup_at) AS wk, COUNT(*) AS n FROM users GROUP BY wk ORDER BY wk
+
+SELECT EXTRACT(HOUR FROM event_at) AS h, COUNT(*) AS n FROM events GROUP BY h ORDER BY h
+
+SELECT u.country, COUNT_IF(e.event_name = 'purchase') * 1.0 / COUNT(DISTINCT u.user_id) AS per_user FROM users u JOIN events e ON u.user_id = e.user_id GROUP BY u.country
+
+SELECT COUNT(DISTINCT e.user_id) FROM events e JOIN users u ON e.user_id = u.user_id WHERE e.event_name = 'purchase' AND e.event_at < u.signup_at + INTERVAL '7 days'
+
+SELECT device, COUNT(*) AS n, SUM(amount) AS rev FROM events WHERE event_at >= TIMESTAMP '2024-06-01 00:00:00' AND event_name = 'purchase' GROUP BY device QUALIFY RANK() OVER (ORDER BY SUM(amount) DESC) <= 2
+
+SELECT c.channel, SUM(c.cpm) / 1000.0 AS cost FROM events e LEFT JOIN campaigns c ON e.device = c.device GROUP BY c.channel
+
+SELECT COUNT(*) FROM users WHERE user_id NOT IN (SELECT user_id FROM events WHERE event_name = 'purchase')
+
+--: delta
+SELECT SearchPhrase, COUNT(*) AS c FROM events WHERE SearchPhrase <> '' GROUP BY SearchPhrase ORDER BY c DESC LIMIT 10
+
+SELECT COUNT(DISTINCT event_id) FROM events WHERE ResolutionWidth > 1300
+
+SELECT NTILE(3) OVER (ORDER BY COUNT(*)) AS t, RegionID, COUNT(*) AS n FROM events GROUP BY RegionID
+
+SELECT CASE WHEN n = 1 THEN '1' WHEN n <= 3 THEN '2-3' ELSE '4+' END AS bucket, COUNT(*) AS users FROM (SELECT user_id, COUNT(*) AS n FROM events GROUP BY user_id) GROUP BY bucket
+
+SELECT COUNT(*) FROM events WHERE amount = (SELECT MAX(x.amount) FROM events x WHERE x.user_id = events.user_id)
+
+SELECT COUNT(*) FROM events WHERE (user_id, device) IN (SELECT user_id, device FROM events WHERE event_name = 'purchase')
