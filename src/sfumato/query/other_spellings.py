@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from sfumato.errors import UnsupportedSyntax
 from sfumato.query.periods import UNITS
 
 
@@ -65,6 +66,14 @@ def divide_by_total(node: exp.Expr) -> exp.Expr | None:
     total = node.copy()
     total.set("this", exp.Sum(this=value.copy()))
     return exp.Div(this=exp.Paren(this=value.copy()), expression=total)
+
+
+def refuse_percent_signs(node: exp.Expr) -> None:
+    """FORMAT('%d', x), as in BigQuery: it would write %d, and no value."""
+    form = str(node.this.this) if isinstance(node.this, exp.Literal) else ""
+    if node.expressions and "%" in form and "{" not in form:
+        what = "FORMAT writes values in the place of {}, as in DuckDB, and this text has no {}."
+        raise UnsupportedSyntax("syntax", what, "Write '{}' instead of '%d', and '{:.2f}' instead of '%.2f'.")
 
 
 def extract_seconds(node: exp.Expr) -> exp.Expr:
@@ -143,5 +152,5 @@ OTHER_SPELLINGS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Bracket: take_place, exp.Subquery: name_columns, exp.CTE: name_columns, exp.DateDiff: order_date_diff,
     exp.Nvl2: choose_by_null, exp.Window: divide_by_total, exp.Like: compare_with_each, exp.ILike: compare_with_each,
     exp.Where: take_common_conditions, exp.In: compare_rows, exp.Second: extract_seconds,
-    exp.TimeToUnix: extract_seconds, exp.UnixSeconds: extract_seconds,
+    exp.TimeToUnix: extract_seconds, exp.UnixSeconds: extract_seconds, exp.Format: refuse_percent_signs,
 }  # fmt: skip

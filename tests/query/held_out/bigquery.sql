@@ -93,3 +93,8 @@ SELECT year, CAST(AVG(test_score) AS INT64) AS mean FROM students GROUP BY year
 --~ SELECT year, CAST(AVG(test_score) AS BIGINT) FROM students GROUP BY year
 
 SELECT item, COUNT(DISTINCT p.id) AS buyers, AVG(s.test_score) AS score FROM professors p INNER JOIN students s USING (id) WHERE s.year <> 1 GROUP BY item
+
+--: refused syntax
+SELECT FORMAT('%d', year) AS y, COUNT(*) AS n FROM students GROUP BY year
+
+SELECT FORMAT('{}', year) AS y, COUNT(*) AS n FROM students GROUP BY year
