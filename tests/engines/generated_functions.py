@@ -75,8 +75,6 @@ class Functions:
         ]  # fmt: skip
         if self.table == "visits":
             forms += [("HOUR(seen)", "HOUR(seen)"), ("MINUTE(seen)", "MINUTE(seen)")] * 3
-            whole = "CAST(FLOOR(EPOCH(seen)) AS BIGINT)"
-            forms += [("SECOND(seen)", "SECOND(seen)"), ("EPOCH(seen)", whole), ("UNIX_SECONDS(seen)", whole)] * 3
         return self.pick(*forms)
 
     def smooth(self, depth: int) -> Both:

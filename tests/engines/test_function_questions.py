@@ -98,6 +98,12 @@ PLAIN = {"age // 10": "FLOOR(age / 10)", "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) 
          "FORMAT_DATE('%Y-%m', born) = '1980-06'": "STRFTIME(born, '%Y-%m') = '1980-06'",
          "UNIX_SECONDS(born)": "EPOCH(born)", "SQUARE(age)": "age * age", "CAST(age AS VARCHAR) = '40'": "age = 40",
          "CAST(age AS VARCHAR)": "CAST(CAST(age AS INTEGER) AS VARCHAR)"}  # fmt: skip
+MOMENTS = {  # over visits, and the plain form
+    "SECOND(seen)": "SECOND(seen)", "EXTRACT(second FROM seen)": "SECOND(seen)", "EPOCH(seen)": "FLOOR(EPOCH(seen))",
+    "UNIX_SECONDS(seen)": "FLOOR(EPOCH(seen))", "EXTRACT(epoch FROM seen)": "FLOOR(EPOCH(seen))",
+    "DATE_DIFF('second', TIMESTAMP '2024-02-29 23:59:59', seen)":
+        "DATE_DIFF('second', TIMESTAMP '2024-02-29 23:59:59', seen)",
+}  # fmt: skip
 LOSS = sf.PureDP(1)
 
 
@@ -108,6 +114,9 @@ def list_questions():
         yield Question(sums.format(form), sums.format(plain))
         where = "SELECT COUNT(*) AS a0 FROM patients WHERE {0} > 3"
         yield Question(where.format(form), where.format(plain))
+    for form, plain in MOMENTS.items():
+        sums = "SELECT SUM({0}) AS a0, COUNT({0}) AS a1 FROM visits WHERE {0} > 9"
+        yield Question(sums.format(form), sums.format(plain))
     for form in TRUTHS:
         where = "SELECT COUNT(*) AS a0, SUM(age) AS a1 FROM patients WHERE {0}"
         yield Question(where.format(form), where.format(PLAIN.get(form, form)))
