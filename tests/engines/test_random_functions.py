@@ -24,11 +24,9 @@ EACH = 60
 MOST_CELLS = 2_000
 LOSS = sf.PureDP(1)
 SECONDS = {"SECOND", "EPOCH", "UNIX_SECONDS"}  # other names of EXTRACT: tests/engines/test_function_questions.py
-ELSEWHERE = SECONDS | {
-    "HISTOGRAM",
-    "INITCAP",
-}  # a key of its own: tests/query/test_results.py; of declared values only, and
-# unknown to plain DuckDB: tests/query/test_function_calls.py
+# HISTOGRAM is a key of its own: tests/query/test_results.py. INITCAP is of declared values only, and unknown to plain
+# DuckDB: tests/query/test_function_calls.py
+ELSEWHERE = SECONDS | {"HISTOGRAM", "INITCAP"}
 FUNCTIONS = {*ROW_FUNCTIONS, *DATES} - ELSEWHERE
 
 

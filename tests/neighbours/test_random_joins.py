@@ -318,7 +318,7 @@ def list_upward():
     return tuple(plans)
 
 
-@pytest.mark.parametrize("seed", range(count_examples(12)))
+@pytest.mark.parametrize("seed", range(count_examples(5)))
 def test_no_neighbour_moves_the_row_of_a_link_further(seed):
     assert search(seed, list_upward()) == []
 
