@@ -92,6 +92,14 @@ def test_a_terminal_of_80_columns_is_enough(name):
 
 
 @pytest.mark.parametrize("name", list_attacks())
+def test_a_narrow_terminal_is_enough(name):
+    text = run(name).write_text(40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert "█" not in text
+    assert "limit: " in text
+
+
+@pytest.mark.parametrize("name", list_attacks())
 def test_pages_and_figures_are_self_contained(name, tmp_path):
     result = run(name)
     result.save(tmp_path / "page.html")

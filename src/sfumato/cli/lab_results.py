@@ -30,9 +30,12 @@ def show_result(result: LabResult, html: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
         return
-    console, page = to_stdout(), getattr(result, "page", None)
-    if console.is_terminal and console.width < WIDTH and page is not None:
+    console, page, write_text = to_stdout(), getattr(result, "page", None), getattr(result, "write_text", None)
+    narrow = console.is_terminal and console.width < WIDTH
+    if narrow and page is not None:
         _print_narrow(page)
+    elif narrow and write_text is not None:
+        typer.echo(write_text(console.width))
     else:
         typer.echo(str(result))
     if html is not None:

@@ -75,15 +75,25 @@ class AttackResult:
 
     def __str__(self) -> str:
         """The result for a terminal of 80 columns."""
-        lines = [*textwrap.wrap(f"{self.title} (ε = {write_plain(self.epsilon)})", COLUMNS), ""]
+        return self.write_text()
+
+    def write_text(self, columns: int = COLUMNS) -> str:
+        """The result for a terminal. One that is narrower than 80 columns shows no bars."""
+        lines = [*textwrap.wrap(f"{self.title} (ε = {write_plain(self.epsilon)})", columns), ""]
         for heading, words in self._sentences():
-            lines += textwrap.wrap(f"{heading}: {words}", COLUMNS, subsequent_indent="  ")
+            lines += textwrap.wrap(f"{heading}: {words}", columns, subsequent_indent="  ")
         lines.append("")
-        for who, rate in (("naive release", self.naive), ("Sfumato", self.protected)):
-            lines.append(f"{who:<14}{_bar(rate.share)}  {rate}")
-        lines += [f"{'limit':<14}{_bar(self.limit)}  {show_share(self.limit)} = {self.formula}", ""]
+        limit = f"{show_share(self.limit)} = {self.formula}"
+        for who, share, words in (
+            ("naive release", self.naive.share, str(self.naive)),
+            ("Sfumato", self.protected.share, str(self.protected)),
+            ("limit", self.limit, limit),
+        ):
+            bar = f"{who:<14}{_bar(share)}  {words}"
+            lines += [bar] if columns >= COLUMNS else textwrap.wrap(f"{who}: {words}", columns, subsequent_indent="  ")
+        lines.append("")
         for note in (self.verdict, *self.notes, UNSEEDED):
-            lines += textwrap.wrap(note, COLUMNS)
+            lines += textwrap.wrap(note, columns)
         return "\n".join(lines)
 
     __repr__ = __str__
