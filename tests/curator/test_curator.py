@@ -3,6 +3,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from protected import clinic, protect
 from scipy import stats
@@ -439,3 +440,15 @@ def test_python_and_sql_are_one_question(people):
     assert people.agg(p=sf.people(), t=sf.total("income"), v=sf.variance("age"), d=sf.stddev("age")).ask(epsilon=1).rows
     with pytest.raises(sf.errors.QueryError):
         people.where("1 = 1) FROM other --").agg(n=sf.count()).ask(epsilon=1)
+
+
+def test_an_explanation_says_that_rows_without_a_key_are_in_no_group():
+    """Plain SQL shows a group of NULL. A key that is never NULL needs no word about it."""
+    cities, wards = ("Rome", "Oslo", None), ("a", "b", "a")
+    data = pd.DataFrame({"id": range(9), "city": cities * 3, "ward": wards * 3})
+    columns = {"id": sf.Id(), "city": sf.Category(["Rome", "Oslo"]), "ward": sf.Category(["a", "b"], nullable=False)}
+    with sf.protect(data, name="t", unit="id", columns=columns, budget=sf.Budget(epsilon=1)) as curator:
+        texts = {key: curator.preview(f"SELECT {key}, COUNT(*) FROM t GROUP BY {key}", epsilon=1).explain()
+                 for key in ("city", "ward")}  # fmt: skip
+    assert "Rows whose key is NULL are in no group." in texts["city"]
+    assert "NULL" not in texts["ward"]
