@@ -61,7 +61,7 @@ HOSTILE = {
     "round by half": "SELECT ROUND(AVG(age), 1.5) FROM people",
     "in subquery": "SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people)",
     "in nothing": "SELECT COUNT(*) FROM people WHERE age IN ()",
-    "in unnest": "SELECT COUNT(*) FROM people WHERE age IN UNNEST([1])",
+    "in unnest": "SELECT COUNT(*) FROM people WHERE age IN UNNEST([1, [2]])",
     "between symmetric": "SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 5 AND 1",
     "similar to": "SELECT COUNT(*) FROM people WHERE note SIMILAR TO 'a%'",
     "glob": "SELECT COUNT(*) FROM people WHERE note GLOB 'a*'",

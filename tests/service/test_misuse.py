@@ -300,6 +300,7 @@ def test_the_outcome_of_a_job_is_shown_at_fixed_steps(clinic, monkeypatch):
         job = client.post("/v1/datasets/clinic/queries", json={"sql": COUNT, "epsilon": "0.1"}, headers=headers).json()
         stages = [job["stage"]]
         while stages[-1] != "done" and time.monotonic() < before + 20:
+            time.sleep(0.03)  # within the limit of requests for each minute
             stages.append(client.get(f"/v1/jobs/{job['id']}", headers=token(clinic)).json()["stage"])
         assert stages[-1] == "done"
         assert time.monotonic() - before >= 2.0, "it was answered after 1.2 seconds"

@@ -238,7 +238,7 @@ def merge_union_column(parts: Sequence[Typed], name: str) -> Typed:
 def require_same_type(function: str, one: Typed, two: Typed) -> None:
     """Refuse values of two types, and NULL."""
     if "null" in (one.type, two.type):
-        hint = "Leave NULL out of IN; NOT IN with it is never true. Rows without a value are another question: IS NULL."
+        hint = "Use IS NULL or IS NOT NULL for rows without a value. In a list of IN, leave NULL out."
         raise UnsupportedSyntax("syntax", f"'{function}' with NULL is never true.", hint)
     if one.type != two.type:
         message = f"'{function}' combines a {one.type} with a {two.type}."
