@@ -1,7 +1,8 @@
 """Count the trusted core that docs/trusted.md lists: `python tests/structure/count_trusted.py [--write]`.
 
-The document is the one list of trusted files. A row is `| path | lines | claims | what a proof needs |`. With --write
-the line counts and totals in it are brought up to date.
+The document is the one list of trusted files. A row is `| path | lines | at first | claims | what a proof needs |`.
+"At first" is what the file had at FIRST, when the structure was finished. Sections of other proofs have no such column.
+With --write the line counts and totals are brought up to date; what a file had at first stays.
 """
 
 import ast
@@ -15,10 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = ROOT / "docs" / "trusted.md"
-ROW = re.compile(r"^\| `(src/[^`]+\.py)` \| ([0-9,]+|\?) \| ([^|]*) \| (.*) \|$")
+FIRST = "b9973df"  # the commit with which the restructuring ended
+ROW = re.compile(r"^\| `(src/[^`]+\.py)` \| ([0-9,]+|\?) \|(?: ([0-9,]+) \|)? ([^|]*) \| (.*) \|$")
 SEPARATE = "Counted separately"  # a section of another proof; not part of the total
 TOTAL = re.compile(r"^\*\*[0-9,?]+ lines of code\.\*\*", re.MULTILINE)
-WHOLE_TOTAL = re.compile(r"^\*\*In all [0-9,?]+ lines of code\.\*\*", re.MULTILINE)
+WHOLE_TOTAL = re.compile(
+    r"^\*\*In all [0-9,?]+ lines of code: [0-9,?]+ at first, and [0-9,?]+ of later features\.\*\*", re.MULTILINE
+)
 NOT_CODE = (
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 )  # fmt: skip
@@ -31,6 +35,7 @@ class Trusted:
 
     section: str
     file: str
+    at_first: int | None  # lines when the structure was finished, 0 for a later file; None: of another proof
     claims: str  # "by function", or the numbers of the claims that the whole file is part of
 
     @property
@@ -60,7 +65,8 @@ def list_trusted(document: str) -> Iterator[Trusted]:
         if line.startswith("## "):
             section = line.removeprefix("## ")
         elif row := ROW.match(line):
-            yield Trusted(section, row[1], row[3])
+            at_first = None if row[3] is None else int(row[3].replace(",", ""))
+            yield Trusted(section, row[1], at_first, row[4])
 
 
 def count_sections(document: str) -> dict[str, int]:
@@ -76,20 +82,27 @@ def count_total(document: str) -> int:
     return sum(lines for section, lines in count_sections(document).items() if not section.startswith(SEPARATE))
 
 
+def count_at_first(document: str) -> int:
+    """The lines that the core had when its structure was finished."""
+    return sum(one.at_first or 0 for one in list_trusted(document))
+
+
 def update(document: str) -> str:
     """The document with its counts as they are now."""
-    counts, total = count_sections(document), count_total(document)
+    counts, total, first = count_sections(document), count_total(document), count_at_first(document)
+    whole = f"**In all {total:,} lines of code: {first:,} at first, and {total - first:,} of later features.**"
     section, updated = "", []
     for line in document.splitlines():
         if line.startswith("## "):
             section = line.removeprefix("## ")
         if row := ROW.match(line):
             code = count_code((ROOT / row[1]).read_text())
-            updated.append(f"| `{row[1]}` | {code:,} | {row[3]} | {row[4]} |")
+            at_first = "" if row[3] is None else f" {row[3]} |"
+            updated.append(f"| `{row[1]}` | {code:,} |{at_first} {row[4]} | {row[5]} |")
         elif TOTAL.match(line):
             updated.append(TOTAL.sub(f"**{counts[section]:,} lines of code.**", line))
         else:
-            updated.append(WHOLE_TOTAL.sub(f"**In all {total:,} lines of code.**", line))
+            updated.append(WHOLE_TOTAL.sub(whole, line))
     return "\n".join(updated) + "\n"
 
 
@@ -99,4 +112,5 @@ if __name__ == "__main__":
         DOCUMENT.write_text(update(current))
     for name, lines in count_sections(current).items():
         print(f"{lines:6,}  {name}")
-    print(f"{count_total(current):6,}  in all")
+    total, first = count_total(current), count_at_first(current)
+    print(f"{total:6,}  in all: {first:,} when the structure was finished, {total - first:,} of later features")

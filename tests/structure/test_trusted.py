@@ -1,14 +1,18 @@
 """The trusted core is small, listed in one place, and counted by a script."""
 
 import re
+import subprocess
 
 import pytest
 from count_trusted import (
     DOCUMENT,
+    FIRST,
     ROOT,
+    ROW,
     SEPARATE,
     TOTAL,
     WHOLE_TOTAL,
+    count_at_first,
     count_code,
     count_total,
     list_trusted,
@@ -29,6 +33,27 @@ def test_the_trusted_core_is_small():
     assert len(added) > 10
     assert count_total(text) == LIMIT + sum(added), "say in the table of docs/trusted.md what a change added or removed"
     assert f"added {sum(added):,}." in text
+
+
+def show_at_first(file):
+    """The text of a file when the structure was finished; None if it was not there. Fails without that commit."""
+    shown = subprocess.run(["git", "show", f"{FIRST}:{file}"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return shown.stdout if shown.returncode == 0 else None
+
+
+def test_the_core_was_within_its_limit_when_its_structure_was_finished():
+    """File by file, from the project's history. A copy without it (a package, a shallow clone) has the sum alone."""
+    core = [one for one in LISTED if not one.section.startswith(SEPARATE)]
+    assert all(one.at_first is not None for one in core)
+    assert count_at_first(DOCUMENT.read_text()) <= LIMIT
+    document = show_at_first("docs/trusted.md")
+    if document is None:
+        return
+    files = [row[1] for row in map(ROW.match, document.partition(f"## {SEPARATE}")[0].splitlines()) if row]
+    assert len(files) > 50
+    for file in files:
+        assert count_code(show_at_first(file)) == next(one.at_first for one in core if one.file == file), file
+    assert {one.file for one in core if one.at_first} == {file for file in files if count_code(show_at_first(file))}
 
 
 def test_the_document_is_current():
@@ -110,3 +135,5 @@ def test_a_stale_count_is_seen():
     lines = count_code((ROOT / "src" / "sfumato" / "errors.py").read_text())
     assert update(document) == document.replace("?", f"{lines:,}").replace("| 1 |", f"| {lines:,} |")
     assert update(update(document)) == update(document)
+    with_first = document.replace("| 1 | by", "| 1 | 7 | by")
+    assert update(with_first) == with_first.replace("?", f"{lines:,}").replace("| 1 | 7", f"| {lines:,} | 7")
