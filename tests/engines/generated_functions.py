@@ -72,6 +72,8 @@ class Functions:
             same("EXTRACT(dow FROM {})", day), same("DATE_PART('month', {})", day),
             same("DATE_DIFF('day', {}, DATE '2011-01-01')", day), same("DATEDIFF('month', {}, DATE '2011-01-01')", day),
             other("EXTRACT(year FROM AGE(DATE '2030-01-01', {0}))", "DATE_SUB('year', {0}, DATE '2030-01-01')", day),
+            other("TIMESTAMPDIFF(YEAR, {0}, DATE '2030-01-01')", "DATE_SUB('year', {0}, DATE '2030-01-01')", day),
+            other("TIMESTAMPDIFF(WEEK, {0}, DATE '2011-01-01')", "DATE_SUB('week', {0}, DATE '2011-01-01')", day),
         ]  # fmt: skip
         if self.table == "visits":
             forms += [("HOUR(seen)", "HOUR(seen)"), ("MINUTE(seen)", "MINUTE(seen)")] * 3
@@ -96,7 +98,9 @@ class Functions:
             other("LCASE({})", "LOWER({})", one), same("TRIM({})", one), same("LTRIM({})", one), same("RTRIM({})", one),
             other("BTRIM({})", "TRIM({})", one), same("SUBSTR({}, 2, 3)", one), same("SUBSTRING({}, 1, 2)", one),
             same("LEFT({}, 2)", one), same("RIGHT({}, 2)", one), same("CONCAT({}, '-', {})", one, two),
-            same("({} || {})", one, two), same("REPLACE({}, 'i', 'y')", one), same("LPAD({}, 4, '*')", one),
+            same("({} || {})", one, two), same("REPLACE({}, 'i', 'y')", one), same("SPLIT_PART({}, 'i', 2)", one),
+            same("SPLIT_PART({}, 't', -1)", one), other("SUBSTRING_INDEX({}, 'i', 1)", "SPLIT_PART({}, 'i', 1)", one),
+            same("LPAD({}, 4, '*')", one),
             same("RPAD({}, 3, '*')", one), same("COALESCE({}, '?')", one), same("NULLIF({}, 'a')", one),
             same(month, day), other("TO_CHAR({}, 'YYYY-MM')", month, day),
             other("DATE_FORMAT({}, '%Y-%m')", month, day),

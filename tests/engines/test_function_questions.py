@@ -45,7 +45,8 @@ NUMBERS += [  # the other names of functions, and those that engines could compu
     "YEAR(DATE_SUB(born, INTERVAL 40 DAY))", "YEAR(DATEADD(month, -3, born))", "HOUR(CAST(born AS TIMESTAMP))",
     "MINUTE(CAST(born AS TIMESTAMP))", "DAY(DATE_FROM_PARTS(2000, 2, age))", "DAY(TO_DATE(born))", "DAY(DATE(born))",
     "SECOND(CAST(born AS TIMESTAMP))", "EPOCH(born)", "UNIX_SECONDS(born)", "EXTRACT(epoch FROM born)",
-    "EXTRACT(second FROM CAST(born AS TIMESTAMP))",
+    "EXTRACT(second FROM CAST(born AS TIMESTAMP))", "TIMESTAMPDIFF(YEAR, born, DATE '2011-01-01')",
+    "TIMESTAMPDIFF(HOUR, CAST(born AS TIMESTAMP), TIMESTAMP '2011-01-01 00:00:00')",
 ]  # fmt: skip
 TRUTHS = [
     "UPPER(job) = 'SMITH'", "LOWER(city) = 'rome'", "TRIM(job) = 'smith'", "SUBSTR(job, 2, 3) = 'mit'",
@@ -62,6 +63,7 @@ TRUTHS += [
     "PREFIX(job, 's')", "ENDSWITH(job, 'h')", "SUFFIX(job, 'h')", "INITCAP(city) = 'Rome'",
     "REGEXP_MATCHES(job, 'mi')", "REGEXP_LIKE(job, '^s')", "REGEXP_CONTAINS(job, 'h$')",
     "REGEXP_FULL_MATCH(job, 'smit[hx]')", "TO_CHAR(born, 'YYYY-MM') = '1980-06'",
+    "SPLIT_PART(job, 'm', 2) = 'ith'", "SUBSTRING_INDEX(job, 'i', -1) = 'th'",
     "DATE_FORMAT(born, '%Y-%m') = '1980-06'", "FORMAT_DATE('%Y-%m', born) = '1980-06'",
 ]  # fmt: skip
 KEYS = [
@@ -88,6 +90,10 @@ PLAIN = {"age // 10": "FLOOR(age / 10)", "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) 
          "YEAR(DATEADD(month, -3, born))": "YEAR(born - INTERVAL 3 MONTH)",
          "DAY(DATE_FROM_PARTS(2000, 2, age))":
              "CASE WHEN age BETWEEN 1 AND 29 THEN age END",
+         "TIMESTAMPDIFF(YEAR, born, DATE '2011-01-01')": "DATE_SUB('year', born, DATE '2011-01-01')",
+         "TIMESTAMPDIFF(HOUR, CAST(born AS TIMESTAMP), TIMESTAMP '2011-01-01 00:00:00')":
+             "DATE_SUB('hour', CAST(born AS TIMESTAMP), TIMESTAMP '2011-01-01 00:00:00')",
+         "SUBSTRING_INDEX(job, 'i', -1) = 'th'": "SPLIT_PART(job, 'i', -1) = 'th'",
          "DAY(TO_DATE(born))": "DAY(born)", "DAY(DATE(born))": "DAY(born)",
          "ISODOW(born)": "EXTRACT(isodow FROM born)", "BTRIM(job) = 'smith'": "TRIM(job, ' ') = 'smith'",
          "STARTSWITH(job, 's')": "STARTS_WITH(job, 's')", "ENDSWITH(job, 'h')": "SUFFIX(job, 'h')",

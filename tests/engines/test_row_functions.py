@@ -37,6 +37,7 @@ FUNCTIONS = [
     Call("substr", (T, Literal(2))), Call("substr", (T, Literal(9), Literal(0))),
     *(Call(name, (T, Literal(count))) for name in ("left", "right") for count in (0, 1, 3, 100)),
     Call("strpos", (T, Literal("a"))), Call("strpos", (T, Literal("é"))),
+    *(Call("split", (T, Literal(mark), Literal(n))) for mark in ("a", "aa", " ", "é", "'") for n in (1, 2, -1, -3)),
     *(Call("trim", (T, Literal(" ")), side) for side in ("both", "leading", "trailing")),
     Call("trim", (T, Literal("a'é")), "both"),
     *(Call("pad", (T, Literal(5), Literal("é*")), side) for side in ("left", "right")),
@@ -181,6 +182,7 @@ def test_the_constants_are_the_same_in_both():
         (str.casefold, "lower"),
         (lambda text: float(len(text.encode())), "length"),
         (lambda text: float(text) if text.strip().isdigit() else None, "text_integer"),
+        (lambda text, mark, place: [*text.split(mark), "", "", "", ""][int(place) - 1], "split"),
     ],
 )
 def test_another_meaning_is_noticed(wrong, function, monkeypatch):
@@ -195,7 +197,8 @@ def test_another_meaning_is_noticed(wrong, function, monkeypatch):
     [
         Call("substr", (T, X)), Call("substr", (T, Literal(0))), Call("left", (T, X)), Call("left", (T, Literal(-1))),
         Call("left", (T, Literal(True))), Call("replace", (T, Literal(""), Literal("a"))), Call("replace", (T, U, U)),
-        Call("strpos", (T, U)), Call("pad", (T, Literal(5), Literal("")), "left"),
+        Call("strpos", (T, U)), Call("split", (T, U, Literal(1))), Call("split", (T, Literal(""), Literal(1))),
+        Call("split", (T, Literal("a"), Literal(0))), Call("pad", (T, Literal(5), Literal("")), "left"),
         Call("pad", (T, Literal(5), Literal("a"))),
         Call("to_integer", (X,)), Call("to_integer", (X,), "HUGEINT); --"), Call("date_add", (D, X), "day"),
         Call("date_add", (D, Literal(1)), "second"), Call("strftime", (D,), "%B"), Call("like", (T, U, Literal("ab"))),

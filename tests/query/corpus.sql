@@ -746,9 +746,6 @@ SELECT COUNT(*) FROM read_csv('patients.csv')
 --: refused unknown-name
 SELECT getenv('HOME') AS h, COUNT(*) FROM patients
 
---: refused syntax
-SELECT site, n FROM sites, (SELECT COUNT(*) AS n FROM visits) v
-
 --= other styles
 SELECT site, AVG(cost) AS a FROM visits WHERE seen >= '2024-03-01' AND seen < '2024-06-01' GROUP BY site
 
@@ -831,3 +828,47 @@ SELECT SUM(smoker::INT) FROM patients
 SELECT COUNT(*) FROM patients p INNER JOIN visits v USING (patient_id) INNER JOIN sites s USING (site) WHERE s.region = 'inner'
 
 SELECT COUNT(*) FROM visits v JOIN visits w ON v.patient_id = w.patient_id AND v.cost < w.cost
+
+--= results beside public tables
+SELECT site, n FROM sites, (SELECT COUNT(*) AS n FROM visits) v
+
+WITH loads AS (SELECT site, COUNT(*) AS n FROM visits GROUP BY site)
+SELECT s.region, SUM(l.n) AS visits, SUM(s.beds) AS beds, SUM(l.n) * 1.0 / SUM(s.beds) AS per_bed
+FROM loads l JOIN sites s ON s.site = l.site GROUP BY s.region ORDER BY s.region
+
+SELECT s.site, s.beds, COALESCE(l.n, 0) AS n
+FROM sites s LEFT JOIN (SELECT site, COUNT(*) AS n FROM visits WHERE site <> 'east' GROUP BY site) l USING (site)
+ORDER BY s.site
+
+SELECT b.region, SUM(l.n) AS n, MAX(b.beds) AS beds
+FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l
+JOIN (SELECT site, region, SUM(beds) OVER (PARTITION BY region) AS beds FROM sites) b ON b.site = l.site
+GROUP BY b.region ORDER BY b.region
+
+WITH loads AS (SELECT site, COUNT(*) AS n FROM visits GROUP BY site), big AS (SELECT site FROM sites WHERE beds > 30)
+SELECT site, n FROM loads WHERE site IN (SELECT site FROM big) ORDER BY site
+
+SELECT l.site, l.n, (SELECT s.beds FROM sites s WHERE s.site = l.site) AS beds
+FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l ORDER BY l.site
+
+--: refused syntax
+SELECT l.site, p.age FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l JOIN patients p ON p.age = l.n
+
+--: refused syntax
+SELECT l.site, (SELECT MAX(p.age) FROM (SELECT age FROM patients) p) AS oldest
+FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l JOIN patients q ON q.city = l.site
+
+--= parts of texts, and complete units
+--: delta
+SELECT SPLIT_PART(job, 'r', 1) AS part, COUNT(*) AS n FROM patients GROUP BY 1 ORDER BY 1
+
+SELECT SPLIT_PART(city, 'o', -1) AS part, COUNT(*) AS n FROM patients GROUP BY part ORDER BY part
+
+SELECT COUNT(*) AS n FROM patients WHERE SUBSTRING_INDEX(city, 'i', 1) = 'L'
+--~ SELECT COUNT(*) AS n FROM patients WHERE SPLIT_PART(city, 'i', 1) = 'L'
+
+SELECT AVG(TIMESTAMPDIFF(YEAR, born, DATE '2024-06-30')) AS age FROM patients
+--~ SELECT AVG(DATE_SUB('year', born, DATE '2024-06-30')) FROM patients
+
+SELECT SUM(TIMESTAMPDIFF(WEEK, seen, DATE '2024-12-31')) AS weeks FROM visits
+--~ SELECT SUM(DATE_SUB('week', seen, DATE '2024-12-31')) FROM visits

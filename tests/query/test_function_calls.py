@@ -55,7 +55,8 @@ LPAD(code, 3, '0'); RPAD(job, 3, 'xy'); born + INTERVAL 3 DAY; born - INTERVAL '
 REGEXP_MATCHES(job, '^x[ab]$'); REGEXP_LIKE(city, '^R'); REGEXP_FULL_MATCH(city, 'Rom[ae]')
 REGEXP_MATCHES(job, 'x|yz?'); REGEXP_CONTAINS(city, 'o$'); REGEXP_CONTAINS(job, '(a|b)c')
 DAYNAME(born); MONTHNAME(seen); DECODE(city, 'Rome', 1, 'Oslo', 2, 0); DECODE(age, NULL, 'a', 'b'); old = 1;
-SECOND(seen); EPOCH(born)
+SECOND(seen); EPOCH(born); SPLIT_PART(job, 'x', 1); SPLIT_PART(city, 'o', 2); SPLIT_PART(city, 'o', -1)
+DATE_PART('year', AGE(seen, TIMESTAMP '2010-06-15 12:00:00'))
 born + INTERVAL 1 YEAR; seen - INTERVAL 90 MINUTE; DATEDIFF('day', born, seen); DATE_DIFF('month', born, seen)
 DATE_PART('year', born); MAKE_DATE(YEAR(born), 1, 1); MAKE_DATE(2000 + few, few + 1, 29); LAST_DAY(born); LAST_DAY(seen)
 EXTRACT(year FROM AGE(DATE '2020-06-15', born)); DATE_PART('year', AGE(seen, CAST(born AS TIMESTAMP)))
@@ -78,6 +79,10 @@ OURS = {  # functions that DuckDB writes differently, or does not have; what has
     "REGEXP_CONTAINS(city, 'o$')": "REGEXP_MATCHES(CAST(city AS VARCHAR), 'o$')",
     "REGEXP_CONTAINS(job, '(a|b)c')": "REGEXP_MATCHES(job, '(a|b)c')",
     "EPOCH(seen)": "FLOOR(EPOCH(seen))", "UNIX_SECONDS(seen)": "FLOOR(EPOCH(seen))",
+    "SUBSTRING_INDEX(job, ' ', 1)": "SPLIT_PART(job, ' ', 1)", "SUBSTRING_INDEX(city, 'o', -1)":
+        "SPLIT_PART(city, 'o', -1)", "TIMESTAMPDIFF(YEAR, born, DATE '2020-02-28')":
+        "DATE_SUB('year', born, DATE '2020-02-28')", "TIMESTAMPDIFF(hour, seen, TIMESTAMP '2020-06-15 12:30:00')":
+        "DATE_SUB('hour', DATE_TRUNC('second', seen), TIMESTAMP '2020-06-15 12:30:00')",
     "NVL2(age, 1, 0)": "CASE WHEN age IS NOT NULL THEN 1 ELSE 0 END",
     "INITCAP(city)": "UPPER(SUBSTR(city, 1, 1)) || LOWER(SUBSTR(city, 2))",
     "cost / (pay / 60.0)": "cost / (pay / 60.0)",

@@ -69,7 +69,7 @@ COMPUTED = (
 )
 NUMBERS = ("extract", "date_diff", "sign", "to_integer", "length", "strpos", "text_integer")
 CAST_TEXTS = ("boolean_text", "integer_text", "date_text", "datetime_text")
-TEXTS = ("upper", "lower", "||", "replace", "substr", "left", "right", "trim", "pad", "strftime", *CAST_TEXTS)
+TEXTS = ("upper", "lower", "||", "replace", "substr", "left", "right", "trim", "pad", "split", "strftime", *CAST_TEXTS)
 DATES = ("date_trunc", "date_add", "make_date", "text_date", "datetime_date")
 DATETIMES = ("midnight", "datetime_trunc", "datetime_add")
 TRUTHS = ("and", "or", "not", "is null", "like", "=", "<>", "<", "<=", ">", ">=")

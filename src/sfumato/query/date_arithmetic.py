@@ -138,13 +138,22 @@ def count_years(last: Typed, first: Typed) -> Typed:
 
 
 def _write_day(one: Typed) -> Typed:
-    """20260131 for 31 January 2026: a whole number in the order of the days of years."""
+    """20260131 for 31 January 2026, and 20260131.5 for its noon: a number in the order of the moments of years."""
     year, month, day = (extract_part(name, one) for name in ("year", "month", "day"))
     if not all(part.bounded for part in (year, month, day)):
         raise MissingBounds("bounds", "AGE needs dates with bounds.", "Use declared dates.")
     plain = [replace(part, values=None) for part in (year, month, day)]
     months = compute("+", compute("*", plain[0], type_literal(100)), plain[1])
-    return compute("+", compute("*", months, type_literal(100)), plain[2])
+    days = compute("+", compute("*", months, type_literal(100)), plain[2])
+    if one.type == "date":
+        return days
+    hour, minute, second = (
+        replace(part, values=None)
+        for part in (extract_part("hour", one), extract_part("minute", one), find_second(one))
+    )
+    minutes = compute("+", compute("*", hour, type_literal(60)), minute)
+    seconds = compute("+", compute("*", minutes, type_literal(60)), second)
+    return compute("+", days, compute("/", seconds, type_literal(86_400)))
 
 
 def make_date(year: Typed, month: Typed, day: Typed) -> Typed:

@@ -119,6 +119,8 @@ def _bind_text_function(node: exp.Expr, bind: Bind) -> Typed | None:  # noqa: PL
             given = node.args.get("fill_pattern")
             fill = " " if given is None else _read_text(node, given)
             return _call(node, text_functions.pad_text, side, bind(node.this), length, fill)
+        case exp.SplitPart() | exp.SubstringIndex():
+            return _bind_split(node, bind)
         case exp.StrPosition():
             return _call(node, text_functions.find_part, bind(node.this), _read_text(node, node.args.get("substr")))
         case exp.ILike():
@@ -131,6 +133,17 @@ def _bind_text_function(node: exp.Expr, bind: Bind) -> Typed | None:  # noqa: PL
             negated = node.this.args.get("negate") or node.args.get("negate")
             return functions.combine_logic("not", [found]) if negated else found
     return None
+
+
+def _bind_split(node: exp.SplitPart | exp.SubstringIndex, bind: Bind) -> Typed:
+    """SPLIT_PART(x, '@', 2), or MySQL's SUBSTRING_INDEX(x, '@', 1) and -1: its first and its last part."""
+    mark = _read_text(node, node.args.get("delimiter"))
+    split = isinstance(node, exp.SplitPart)
+    place = _read_whole(node, node.args.get("part_index" if split else "count"), text_functions.MOST_CHARACTERS)
+    if not split and abs(place) != 1:
+        what = "SUBSTRING_INDEX of several parts is not supported"
+        raise build_syntax_refusal(node, what, "SPLIT_PART(x, '@', 2) is the second part alone: another question.")
+    return _call(node, text_functions.split_text, bind(node.this), mark, place)
 
 
 def _bind_date_arithmetic(node: exp.Expr, bind: Bind) -> Typed | None:  # noqa: PLR0911 - one return a form

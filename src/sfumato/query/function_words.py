@@ -13,13 +13,14 @@ NUMBER_FUNCTIONS = (
 TEXT_FUNCTIONS = (
     "UPPER", "UCASE", "LOWER", "LCASE", "TRIM", "LTRIM", "RTRIM", "BTRIM", "SUBSTR", "SUBSTRING", "LEFT", "RIGHT",
     "INITCAP", "LENGTH", "LEN", "CHAR_LENGTH", "CHARACTER_LENGTH", "CONCAT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH",
-    "STARTSWITH", "PREFIX", "ENDS_WITH", "ENDSWITH", "SUFFIX", "CONTAINS", "STRPOS", "INSTR", "POSITION",
+    "STARTSWITH", "PREFIX", "ENDS_WITH", "ENDSWITH", "SUFFIX", "CONTAINS", "STRPOS", "INSTR", "POSITION", "SPLIT_PART",
+    "SUBSTRING_INDEX",
     "REGEXP_MATCHES", "REGEXP_LIKE", "REGEXP_FULL_MATCH", "REGEXP_CONTAINS",
 )  # fmt: skip
 DATE_FUNCTIONS = (
     "DATE_ADD", "DATE_SUB", "DATEADD", "DATEDIFF", "DATE_PART", "DATETRUNC", "MAKE_DATE", "DATE_FROM_PARTS", "LAST_DAY",
     "AGE", "STRFTIME", "TO_CHAR", "DATE_FORMAT", "FORMAT_DATE", "TO_DATE", "DATE", "DAYOFMONTH", "ISODOW",
-    "DAYNAME", "MONTHNAME", "SECOND", "EPOCH", "UNIX_SECONDS",
+    "DAYNAME", "MONTHNAME", "SECOND", "EPOCH", "UNIX_SECONDS", "TIMESTAMPDIFF",
 )  # fmt: skip
 CHOOSING_FUNCTIONS = ("COALESCE", "IFNULL", "NVL", "NVL2", "NULLIF", "IF", "IFF", "IIF", "DECODE")
 CAST_FUNCTIONS = ("CAST", "TRY_CAST", "SAFE_CAST")
@@ -32,6 +33,7 @@ MOST_ARGUMENTS = {  # the parser would silently drop what follows
     "ROUND": 2, "TRUNC": 2, "TRUNCATE": 2, "CONTAINS": 2, "IFNULL": 2, "NVL": 2, "LOG": 2, "FLOOR": 1, "CEIL": 1,
     "CEILING": 1, "ISODOW": 1, "DAYOFMONTH": 1, "SIGN": 1, "UPPER": 1, "UCASE": 1, "LOWER": 1, "LCASE": 1,
     "NVL2": 3, "INITCAP": 1, "DAYNAME": 1, "MONTHNAME": 1, "SECOND": 1, "EPOCH": 1, "UNIX_SECONDS": 1,
+    "SPLIT_PART": 3, "SUBSTRING_INDEX": 3, "TIMESTAMPDIFF": 3,
     "REGEXP_MATCHES": 2, "REGEXP_LIKE": 2, "REGEXP_FULL_MATCH": 2, "REGEXP_CONTAINS": 2,
 }  # fmt: skip
 SIGNS = {  # of row-level expressions
@@ -50,6 +52,7 @@ SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.DPipe: ("this", "expression", "safe"), exp.ILike: (*_TWO, "negate"), exp.Escape: (*_TWO, "negate"),
     exp.StartsWith: _TWO, exp.EndsWith: _TWO, exp.Contains: _TWO, exp.Replace: ("this", "expression", "replacement"),
     exp.Pad: ("this", "expression", "fill_pattern", "is_left"), exp.StrPosition: ("this", "substr"),
+    exp.SplitPart: ("this", "delimiter", "part_index"), exp.SubstringIndex: ("this", "delimiter", "count"),
     exp.Interval: ("this", "unit"), exp.DateAdd: _TWO, exp.DateFromParts: ("year", "month", "day"),
     exp.LastDay: ("this",), exp.TimeToStr: ("this", "format"), exp.ToChar: ("this", "format"), exp.Date: ("this",),
     exp.DayOfMonth: ("this",), exp.DayOfWeekIso: ("this",), exp.Coalesce: ("this", "expressions"),

@@ -36,7 +36,9 @@ TEXT_CHANGES = ("REVERSE", "SOUNDEX", "LEVENSHTEIN", "TRANSLATE", "UNACCENT", "A
 CHANGE_KEYS = f"Group by the text itself. {IN_PYTHON}"
 HASHES = ("MD5", "SHA1", "SHA2", "SHA256", "SHA512", "HASH", "FARM_FINGERPRINT")
 FILE_READERS = ("READ_CSV", "READ_CSV_AUTO", "READ_PARQUET", "READ_JSON", "READ_TEXT", "GLOB", "EXTERNAL_QUERY")
-PARTS_OF_TEXT = "SUBSTR(x, 1, 3) and LEFT(x, 3) take letters by their place; LIKE 'a %' compares the first word."
+PARTS_OF_TEXT = (
+    "SPLIT_PART(x, '@', 2) is the text between the first two @. SUBSTR(x, 1, 3) takes letters by their place."
+)
 ALL_PEOPLE = "One row could change it altogether. COUNT_IF(MOD(x, 2) = 1) counts the rows whose lowest bit is set."
 BITS = "MOD(x, 2) is the lowest bit of a whole number. Other bits: MOD(FLOOR(x / 2), 2), and so on."
 NOT_A_NUMBER = "NaN is read as NULL: write x IS NULL."
@@ -86,7 +88,8 @@ FUNCTION_HINTS = {
     **dict.fromkeys(TRIGONOMETRY, LAST_DIGIT), **dict.fromkeys(TEXT_CHANGES, CHANGE_KEYS),
     **dict.fromkeys(HASHES, "A hash of a text is as private as the text: group by the text itself."),
     **dict.fromkeys(FILE_READERS, "A question reads the tables of the dataset. `sfumato add` declares another one."),
-    "SPLIT_PART": PARTS_OF_TEXT, "SUBSTRING_INDEX": PARTS_OF_TEXT, "STRING_SPLIT": PARTS_OF_TEXT,
+    "STRING_SPLIT": PARTS_OF_TEXT, "STR_SPLIT": PARTS_OF_TEXT, "SPLIT": PARTS_OF_TEXT,
+    "STRING_TO_ARRAY": PARTS_OF_TEXT,
     "BIT_AND": ALL_PEOPLE, "BIT_OR": ALL_PEOPLE, "BIT_XOR": ALL_PEOPLE, "BITOR": BITS, "BITXOR": BITS, "BITAND": BITS,
     "ISNAN": NOT_A_NUMBER, "IS_NAN": NOT_A_NUMBER,
     "WEEKDAY": "Write DAYOFWEEK(day), where Sunday is 0, or ISODOW(day), where Monday is 1. MySQL's WEEKDAY counts "

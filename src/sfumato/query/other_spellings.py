@@ -7,6 +7,8 @@ from sqlglot import exp
 from sfumato.errors import UnsupportedSyntax
 from sfumato.query.periods import UNITS
 
+SECONDS_OF = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400, "week": 604_800}
+
 
 def take_place(node: exp.Expr) -> exp.Expr | None:
     """APPROX_QUANTILES(x, 4)[OFFSET(2)] -> the median: one element of a list that is written out."""
@@ -47,6 +49,21 @@ def order_date_diff(node: exp.Expr) -> exp.Expr | None:
         return None
     last = exp.column(last.name) if isinstance(last, exp.Var) else last
     return exp.DateDiff(this=last, expression=node.expression, unit=exp.var(unit.name))
+
+
+def count_complete_units(unit: exp.Expr, first: exp.Expr, last: exp.Expr) -> exp.Expr:
+    """MySQL's TIMESTAMPDIFF(MINUTE, first, last) -> TRUNC(DATE_DIFF('second', first, last) / 60): complete minutes."""
+    named = unit.name.lower()
+    if named == "year":
+        age = exp.Anonymous(this="AGE", expressions=[last, first])
+        return exp.Extract(this=exp.var("year"), expression=age)
+    if named not in SECONDS_OF:
+        what = f"TIMESTAMPDIFF counts complete units: {', '.join(SECONDS_OF)} or year."
+        hint = "DATE_DIFF('month', first, last) counts how often a month begins: another number."
+        raise UnsupportedSyntax("syntax", what, hint)
+    seconds = exp.DateDiff(this=last, expression=first, unit=exp.var("second"))
+    parts = exp.Div(this=seconds, expression=exp.Literal.number(SECONDS_OF[named]), typed=False, safe=False)
+    return seconds if named == "second" else exp.Trunc(this=parts)
 
 
 def choose_by_null(node: exp.Expr) -> exp.Expr:

@@ -54,9 +54,30 @@ def _find_table(node: exp.Subquery, tree: exp.Expr, dataset: Dataset) -> Table |
     item = source.this
     if not isinstance(item, exp.Table) or len(list(select.find_all(exp.Query))) != 1 or _is_cte(item.name, tree):
         return None
-    name = find_name(item.name, dataset.tables)
+    return find_public_table(item, dataset)
+
+
+def find_public_table(item: exp.Expr, dataset: Dataset) -> Table | None:
+    """The public table that an item of FROM names, if its rows are known."""
+    name = find_name(item.name, dataset.tables) if isinstance(item, exp.Table) else None
     table = None if name is None else dataset.tables[name]
     return table if table is not None and table.public and table.public_rows is not None else None
+
+
+def list_public_rows(table: Table) -> exp.Select | None:
+    """SELECT ... FROM (VALUES ...) with the rows of a public table; None if there are more than MOST_LISTED."""
+    rows = table.public_rows
+    if rows is None or len(rows) > MOST_LISTED:
+        return None
+    names = [f"c{place}" for place in range(len(table.columns))]
+    columns: list[exp.Expr] = [
+        exp.alias_(exp.cast(exp.column(place), _choose_type(declared)), name, quoted=True)
+        for place, (name, declared) in zip(names, table.columns.items(), strict=True)
+    ]
+    written = [exp.Tuple(expressions=[_write(value) for value in row]) for row in rows or [(None,) * len(names)]]
+    alias = exp.TableAlias(this=exp.to_identifier("public_rows"), columns=[exp.to_identifier(name) for name in names])
+    made = exp.Select(expressions=columns, from_=exp.From(this=exp.Values(expressions=written, alias=alias)))
+    return made if rows else made.where(exp.false())
 
 
 def _is_cte(name: str, tree: exp.Expr) -> bool:

@@ -1,7 +1,8 @@
 """A question over released results -> the queries that are released, and the SQL that makes the answer from them.
 
 A SELECT over rows of private tables with aggregates is a query: it is measured, and its rows are released. Whatever
-stands above it (windows, outer SELECTs, joins of results, UNION ALL) is post-processing of released rows.
+stands above it (windows, outer SELECTs, joins of results, UNION ALL) is post-processing of released rows. Rows of a
+public table belong to nobody, so they may stand beside results: they are written into that SQL.
 """
 
 from dataclasses import replace
@@ -18,6 +19,7 @@ from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
 from sfumato.query.lifted_select import LiftedSelect, needs_lifting
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
+from sfumato.query.public_values import find_public_table, list_public_rows
 from sfumato.query.query import Query
 from sfumato.query.row_expressions import has_aggregate
 from sfumato.query.select_binder import SelectBinder, read_limit
@@ -128,20 +130,46 @@ class ResultBinder:
                 if not isinstance(child, exp.Expr):
                     continue
                 if isinstance(child, exp.Subquery):
-                    child.replace(exp.Subquery(this=self.transform(child.this, known)))
+                    child.replace(exp.Subquery(this=self._transform_inside(child.this, known)))
                 elif isinstance(child, exp.Query):
-                    child.replace(self.transform(child, known))
+                    child.replace(self._transform_inside(child, known))
                 else:
                     self.transform_inner(child, known)
 
     def _transform_item(self, node: exp.Expr, known: CTEs) -> exp.Expr:
         inner, alias, scope = self._find_subquery(node, known)
         if inner is None:
-            what = f"The table {node.name}[at] has rows of people or of a public list, and is combined with results"
-            raise build_syntax_refusal(node, what, RAW_TABLE)
-        made = exp.Subquery(this=self.transform(inner, scope))
+            table = find_public_table(node, self.dataset)
+            rows = None if table is None else list_public_rows(table)
+            if rows is None:
+                kind = "rows of people" if table is None else "many public rows"
+                what = f"The table {node.name}[at] has {kind}, and is combined with results"
+                raise build_syntax_refusal(node, what, RAW_TABLE)
+            made = exp.Subquery(this=rows)
+        else:
+            made = exp.Subquery(this=self._transform_inside(inner, scope))
         made.set("alias", exp.TableAlias(this=exp.Identifier(this=alias, quoted=True)))
         return made
+
+    def _transform_inside(self, node: exp.Expr, known: CTEs) -> exp.Query:
+        """A subquery beside results: of released rows, or of public tables alone."""
+        bare = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+        if isinstance(bare, exp.Select) and self._is_public(bare, known):
+            return self._transform_outer(bare, collect_ctes(bare, known))
+        return self.transform(node, known)
+
+    def _is_public(self, node: exp.Expr | None, known: CTEs) -> bool:
+        """Is it a SELECT that reads public tables, and nothing else?"""
+        node = node.unnest() if isinstance(node, (exp.Paren, exp.Subquery)) else node
+        source = node.args.get("from_") if isinstance(node, exp.Select) else None
+        if node is None or source is None:
+            return False
+        own = collect_ctes(node, known)
+        for item in [source.this, *(join.this for join in node.args.get("joins") or [])]:
+            inner, _, scope = self._find_subquery(item, own)
+            if not (find_public_table(item, self.dataset) if inner is None else self._is_public(inner, scope)):
+                return False
+        return True
 
     def _find_subquery(self, node: exp.Expr, known: CTEs) -> tuple[exp.Expr | None, str, CTEs]:
         """The SELECT behind an item of FROM, its alias, and the CTEs that it sees. None: a table."""

@@ -81,6 +81,15 @@ def replace_text(one: Typed, old: str, new: str) -> Typed:
     return _make_text(Call("replace", (one.expression, Literal(old), Literal(new))), one)
 
 
+def split_text(one: Typed, mark: str, place: int) -> Typed:
+    """SPLIT_PART: the part between two marks, counted from 1, or from -1 at the end. Empty if there is none."""
+    require_type("SPLIT_PART", one, "text")
+    if not mark or not 0 < abs(place) <= MOST_CHARACTERS:
+        what = f"SPLIT_PART needs a mark, and the number of a part: 1 to {MOST_CHARACTERS:,}, or -1 for the last one."
+        raise UnsupportedSyntax("syntax", what, "Write SPLIT_PART(x, '@', 2).")
+    return _make_text(Call("split", (one.expression, Literal(mark), Literal(place))), one)
+
+
 def pad_text(side: str, one: Typed, length: int, fill: str) -> Typed:
     """LPAD or RPAD to exactly `length` characters."""
     require_type("LPAD" if side == "left" else "RPAD", one, "text")

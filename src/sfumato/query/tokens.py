@@ -74,7 +74,7 @@ DATE_TYPES = {TokenType.DATE, TokenType.TIMESTAMPNTZ}  # before a text: DATE '..
 PLAIN_TEXT = re.compile(r"[\x20-\x7e\n\r\t]*")
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # Unicode categories
 QUOTED = re.compile(r"""('|").*?(?:\1|(?P<open>\Z))|--[^\n]*|/\*.*?(?:\*/|(?P<open_comment>\Z))""", re.DOTALL)
-OTHER_ARGUMENTS = re.compile("decode|datediff", re.IGNORECASE)
+OTHER_ARGUMENTS = re.compile("decode|datediff|timestampdiff", re.IGNORECASE)
 DIALECT = SqlDialect()
 _OWN = threading.local()
 BEGIN = "Begin with SELECT COUNT(*) FROM a table."
@@ -122,6 +122,8 @@ def _rename_by_arguments(tokens: Sequence[Token]) -> None:
             token.text = CASES
         elif token.text.upper() == "DATEDIFF" and count_commas(tokens, place) == 1:
             token.text = "DATEDIFF_DAYS"  # DATEDIFF(last, first), of MySQL and Spark
+        elif token.text.upper() == "TIMESTAMPDIFF" and count_commas(tokens, place) == 2:
+            token.text = "COMPLETE_UNITS"
 
 
 def _split_tokens(sql: object) -> list[Token]:

@@ -31,6 +31,7 @@ from sfumato.row_meanings.text_meanings import (
     read_real_text,
     read_whole_text,
     replace_text,
+    split_text,
     trim_text,
 )
 
@@ -44,7 +45,7 @@ PLAIN: dict[str, Callable[..., Any]] = {  # of values of which none is NULL
     "left": lambda text, most: text[: int(most)], "right": lambda text, most: text[max(len(text) - int(most), 0) :],
     "strpos": lambda text, part: float(text.find(part) + 1), "boolean_text": lambda truth: "true" if truth else "false",
     "integer_text": lambda number: None if (whole := convert_to_integer(number, "BIGINT")) is None else str(int(whole)),
-    "text_integer": read_whole_text, "text_real": read_real_text, "text_date": read_date_text,
+    "split": split_text, "text_integer": read_whole_text, "text_real": read_real_text, "text_date": read_date_text,
     "date_text": date.isoformat, "datetime_text": moment_text, "datetime_date": datetime.date, "make_date": make_date,
 }  # fmt: skip
 WITH_UNIT: dict[str, Callable[..., Any]] = {  # the same, and the unit of the call comes first

@@ -79,3 +79,9 @@ def read_date_text(text: str) -> date | None:
         return date.fromisoformat(text) if re.fullmatch(DAY_TEXT, text, re.ASCII) else None
     except ValueError:
         return None
+
+
+def split_text(text: str, mark: str, place: float) -> str:
+    """The part of a text between two marks, from 1, or from -1 at its end; empty if there are not so many parts."""
+    parts, number = text.split(mark), int(place)
+    return parts[number - 1 if number > 0 else number] if abs(number) <= len(parts) else ""

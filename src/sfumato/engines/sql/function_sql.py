@@ -107,6 +107,9 @@ def _lower_text_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: P
         case Call("strpos", (one, Literal(str(part))), None) if part:
             found = exp.StrPosition(this=lower(one), substr=exp.Literal.string(part))
             return exp.cast(found, DOUBLE, copy=False)
+        case Call("split", (one, Literal(str(mark)), Literal(int(place))), None) if mark and place:
+            number = exp.Literal.number(place)
+            return exp.SplitPart(this=lower(one), delimiter=exp.Literal.string(mark), part_index=number)
         case Call("trim", (one, Literal(str(letters))), str(side)):
             position = {"leading": "LEADING", "trailing": "TRAILING"}.get(side)
             return exp.Trim(this=lower(one), expression=exp.Literal.string(letters), position=position)
