@@ -42,10 +42,10 @@ SELECT IF(test_score >= 50, 'pass', 'fail') AS result, COUNT(*) AS n FROM studen
 
 SELECT s.year, SUM(p.quantity) AS q FROM students s JOIN professors p ON s.id = p.id GROUP BY s.year
 
---: refused unknown-name
+--: refused unknown-name, missing: LOGICAL_OR
 SELECT LOGICAL_OR(quantity > 50) FROM professors
 
---: refused unknown-name
+--: refused unknown-name, missing: RANGE_BUCKET
 SELECT RANGE_BUCKET(test_score, [0, 50, 80]) AS b, COUNT(*) FROM students GROUP BY b
 
 SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1000, delta = .01, max_groups_contributed = 2, privacy_unit_column = id) item, COUNT(*) AS orders FROM professors GROUP BY item
@@ -94,7 +94,7 @@ SELECT year, CAST(AVG(test_score) AS INT64) AS mean FROM students GROUP BY year
 
 SELECT item, COUNT(DISTINCT p.id) AS buyers, AVG(s.test_score) AS score FROM professors p INNER JOIN students s USING (id) WHERE s.year <> 1 GROUP BY item
 
---: refused syntax
+--: refused syntax, missing: the patterns of printf
 SELECT FORMAT('%d', year) AS y, COUNT(*) AS n FROM students GROUP BY year
 
 SELECT FORMAT('{}', year) AS y, COUNT(*) AS n FROM students GROUP BY year

@@ -14,7 +14,7 @@ def _repeat(people, most, letter):
     return np.concatenate([[f"{letter}{person}"] * (1 + person % most) for person in range(people)])
 
 
-class _Maker:
+class Maker:
     def __init__(self):
         self.rng = np.random.default_rng(11)
 
@@ -92,7 +92,7 @@ class _Maker:
         rows = len(who)
         events = pd.DataFrame({
             "user_id": who, "event_id": [f"e{row}" for row in range(rows)],
-            "event_at": self.moments(rows, datetime(2024, 1, 1), 360),
+            "event_at": self.moments(rows - 20, datetime(2024, 1, 1), 360) + self.moments(20, datetime(2024, 3, 1), 2),
             "event_name": self.one_of(["view", "click", "purchase"], rows),
             "device": self.one_of(["mobile", "desktop", "tablet"], rows), "amount": self.whole(0, 200, rows),
             "RegionID": self.whole(1, 6, rows), "AdvEngineID": self.whole(0, 4, rows),
@@ -159,9 +159,11 @@ class _Maker:
         return {"customer": customer, "orders": orders, "lineitem": lineitem, "nation": nation}
 
 
-WORLDS = ("pums", "library", "bigquery", "web", "taxi", "tpch")
-
-
-def make_world(name):
-    """The tables of one catalog."""
-    return getattr(_Maker(), name)()
+WORLDS = {
+    "pums": Maker.pums,
+    "library": Maker.library,
+    "bigquery": Maker.bigquery,
+    "web": Maker.web,
+    "taxi": Maker.taxi,
+    "tpch": Maker.tpch,
+}

@@ -45,7 +45,7 @@ SELECT CORR(trip_distance, fare_amount) FROM trips
 
 SELECT COUNT(*) FROM trips WHERE tpep_pickup_datetime::date = DATE '2023-01-15'
 
---: refused syntax
+--: refused syntax, missing: the type TIME
 SELECT COUNT(*) FROM trips WHERE tpep_pickup_datetime::time > TIME '18:00:00'
 
 SELECT z.Borough, EXTRACT(HOUR FROM t.tpep_pickup_datetime) AS h, COUNT(*) AS n FROM trips t, zones z WHERE z.LocationID = t.PULocationID AND z.Borough IN ('Queens','Bronx') GROUP BY 1, 2 HAVING COUNT(*) > 2 ORDER BY n DESC, 1, 2

@@ -127,7 +127,7 @@ SELECT IsRefresh = 1 AS refresh, COUNT(*) FROM events GROUP BY refresh
 
 SELECT RegionID, COUNT(*) AS c FROM events WHERE RegionID IN (1, 2) GROUP BY RegionID
 
---: refused unknown-name
+--: refused unknown-name, missing: REGEXP_REPLACE
 SELECT REGEXP_REPLACE(SearchPhrase, 's$', '') AS k, COUNT(*) FROM events GROUP BY k
 
 SELECT COUNT(*) FROM events WHERE SearchPhrase LIKE '%at%' AND device IN ('mobile', 'tablet')
@@ -159,7 +159,7 @@ SELECT COUNT(*) AS repeat_purchases FROM events e WHERE e.event_name = 'purchase
 
 SELECT COUNT(*) AS first_touches FROM events e WHERE (SELECT COUNT(*) FROM events x WHERE x.user_id = e.user_id AND x.event_at < e.event_at) = 0
 
---: refused syntax
+--: refused syntax, missing: COUNT(DISTINCT id) of some people beside that of all
 SELECT u.country, COUNT(DISTINCT e.user_id) * 100.0 / COUNT(DISTINCT u.user_id) AS active_pct FROM users u LEFT JOIN events e ON u.user_id = e.user_id AND e.event_at >= '2024-09-01' GROUP BY u.country
 
 SELECT strftime(event_at, '%Y-%m') AS month, SUM(amount) AS revenue, SUM(amount) - LAG(SUM(amount)) OVER (ORDER BY strftime(event_at, '%Y-%m')) AS change FROM events WHERE event_name = 'purchase' AND event_at < '2024-12-01' GROUP BY month ORDER BY month
