@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from typer.testing import CliRunner
@@ -123,3 +123,18 @@ def test_a_folder_with_moments_is_added_and_asked(tmp_path):
     told = json.loads(run("-C", tmp_path, "ask", sql, "--epsilon", "50", "--json"))
     assert [row["m"] for row in told["rows"]] == ["2020-01-01 00:00:00", "2020-02-01 00:00:00", "2020-03-01 00:00:00"]
     assert [row["n"] for row in told["rows"]] == pytest.approx([30, 30, 30], abs=3)
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "written"),
+    [
+        ("2020-01-01", "2020-12-31T00:00:00", 'lower = "2020-01-01T00:00:00"'),
+        (date(2020, 1, 1), "2020-12-31T00:00:00", 'lower = "2020-01-01T00:00:00"'),
+        ("2020-01-01T00:00:00", "2020-12-31", 'upper = "2020-12-31T23:59:59"'),
+    ],
+)
+def test_a_bound_without_a_time_is_refused_with_the_whole_day(lower, upper, written):
+    with pytest.raises(CatalogError) as refused:
+        sf.DateTime(lower, upper)
+    assert "got a date without a time" in refused.value.message
+    assert written in refused.value.hint

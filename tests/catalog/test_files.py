@@ -183,7 +183,12 @@ def test_windows_files_load(tmp_path):
             TABLE + 'columns.a = { type = "int" }\n',
             ["tables.t.columns.a: type must be one of", "Did you mean integer?"],
         ),
-        (TABLE + "columns.a = { type = [] }\n", ["tables.t.columns.a: type must be one of"]),
+        (
+            TABLE + "columns.a = { type = [] }\n",
+            ["columns.a: type must be one of", "Known here: integer"],
+        ),
+        (TABLE + 'columns.a = { type = "Timestamp" }\n', ["Timestamp is called datetime here."]),
+        (TABLE + 'columns.a = { type = "varchar" }\n', ["varchar is called text (or category, with its values) here."]),
         (TABLE + 'columns.a = { type = "integer", lower = 0 }', ["columns.a: upper is missing", "lower, upper"]),
         (TABLE + 'columns.a = { type = "category" }', ["columns.a: values is missing"]),
         (TABLE + 'columns.a = { type = "text", lower = 0 }', ["columns.a: there is no key 'lower'"]),

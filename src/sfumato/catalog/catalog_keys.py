@@ -19,6 +19,14 @@ KINDS: dict[str, type[Any]] = {
     "datetime": DateTime,
     "id": Id,
 }
+OTHER_TYPES = {  # names of other systems
+    **dict.fromkeys(("timestamp", "timestamptz", "datetime64", "moment"), "datetime"),
+    **dict.fromkeys(("float", "float64", "double", "decimal", "numeric", "number"), "real"),
+    **dict.fromkeys(("string", "str", "varchar", "char", "object"), "text (or category, with its values)"),
+    **dict.fromkeys(("int64", "bigint", "smallint", "long"), "integer"),
+    **dict.fromkeys(("enum", "categorical", "factor"), "category"),
+    **dict.fromkeys(("uuid", "key", "identifier"), "id"),
+}
 NAMES = {kind: name for name, kind in KINDS.items()}
 LIMITS = ("epsilon", "delta", "accounting", "rho", "mu")
 TABLE_KEYS = ("max_rows_per_unit", "max_groups_per_unit", "rows", "people", "public", "unique")  # as in Table
@@ -45,6 +53,12 @@ def check_keys(where: str, section: Section, known: tuple[str, ...], required: t
     for key in required:
         if key not in section:
             raise build_catalog_error(f"{place}{key} is missing.", f"Needed here: {', '.join(required)}.")
+
+
+def suggest_type(name: object) -> str:
+    """The type that another system's name means; else the one that is spelt most alike, or all of them."""
+    meant = OTHER_TYPES.get(name.casefold()) if isinstance(name, str) else None
+    return suggest_key(name, KINDS) if meant is None else f"{name} is called {meant} here."
 
 
 def suggest_key(key: object, known: Iterable[str]) -> str:

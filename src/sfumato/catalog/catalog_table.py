@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from sfumato.catalog.catalog_errors import build_catalog_error, name_place
-from sfumato.catalog.catalog_keys import KINDS, TABLE_KEYS, check_keys, read_section, suggest_key
+from sfumato.catalog.catalog_keys import KINDS, TABLE_KEYS, check_keys, read_section, suggest_type
 from sfumato.catalog.columns import ColumnDeclaration, Id
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
@@ -66,7 +66,7 @@ def _read_column(where: str, raw: object) -> ColumnDeclaration:
     name = declared.get("type")
     kind = KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise build_catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", suggest_key(name, KINDS))
+        raise build_catalog_error(f"{where}: type must be one of {', '.join(KINDS)}.", suggest_type(name))
     known = tuple(part.name for part in fields(kind))
     check_keys(where, declared, ("type", *known), tuple(key for key in known if key not in ("nullable", "unique")))
     with name_place(where):

@@ -258,4 +258,8 @@ def _read_moment(value: object, name: str) -> datetime:
     except ValueError:
         pass
     hint = f'Write the date, T and the time: {name} = "1900-01-31T23:59:59".'
-    raise build_catalog_error(f"{name} must be a date and time without a time zone; got {describe_kind(value)}.", hint)
+    got, text = describe_kind(value), value.isoformat() if type(value) is date else value
+    if isinstance(text, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        got = "a date without a time"
+        hint = f'Write the time too: {name} = "{text}T{"23:59:59" if name == "upper" else "00:00:00"}".'
+    raise build_catalog_error(f"{name} must be a date and time without a time zone; got {got}.", hint)
