@@ -44,6 +44,7 @@ REFUSED = {  # a question -> what the refusal must say
     "SELECT MEDIAN(city) FROM visits": "MODE(x) is the most frequent value: another question",
     "SELECT SUM(SIN(cost)) FROM visits": "Engines differ in its last digit",
     "SELECT KURTOSIS(cost) FROM visits": "SUM(x * x * x * x)",
+    "SELECT COUNT(*) FROM visits a LEFT JOIN (visits b JOIN sites s USING (site)) ON a.pid = b.pid": "as a subquery",
     "SELECT STRING_SPLIT(note, ' ')[1], COUNT(*) FROM visits GROUP BY 1": "SPLIT_PART(x, '@', 2)",
     "SELECT SUBSTRING_INDEX(note, '.', 2), COUNT(*) FROM visits GROUP BY 1": "another question",
     "SELECT SPLIT_PART(note, '', 1), COUNT(*) FROM visits GROUP BY 1": "SPLIT_PART(x, '@', 2)",

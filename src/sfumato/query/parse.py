@@ -75,6 +75,10 @@ HINTS = {  # an unsupported argument of a node -> what to write instead
     "recursive": "Write WITH without RECURSIVE.",
 }
 MISSPELT = ("FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "JOIN", "BETWEEN", "DISTINCT", "SELECT")
+JOIN_A_SUBQUERY = (
+    "Write the join as a subquery that selects the columns you need: "
+    "LEFT JOIN (SELECT v.id, s.region FROM visits v JOIN sites s ON s.site = v.site) x ON x.id = p.id."
+)
 SAME_WITHOUT = "Leave it out, if the question means the same without it."
 EXPRESSIONS = "Supported: comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE and + - * /."
 
@@ -166,6 +170,9 @@ def _check_nodes(tree: exp.Expr) -> None:
 def _build_argument_refusal(node: exp.Expr, name: str) -> UnsupportedSyntax:
     if isinstance(node, exp.Order):  # MEDIAN(x ORDER BY y)
         return build_syntax_refusal(node, "ORDER BY inside a function is not supported", "Leave it out.")
+    if isinstance(node, exp.Table) and name == "joins":  # a LEFT JOIN (b JOIN c ...)
+        what = "A join in brackets on the right side of a join is not supported"
+        return build_syntax_refusal(node, what, JOIN_A_SUBQUERY)
     shown = "this value" if name == "this" else name.rstrip("_").upper().replace("_", " ")
     return build_syntax_refusal(node, f"{name_node(node)} with {shown} is not supported", HINTS.get(name, SAME_WITHOUT))
 
