@@ -1,6 +1,7 @@
 """Which modules may import which, and where randomness may come from."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -230,6 +231,31 @@ def test_public_names_are_listed_and_loaded_on_use():
     code = "import sys, sfumato as sf; assert set(sf.__all__) <= set(dir(sf)); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+ASKS = """
+import sys, tempfile, pathlib, sfumato as sf
+folder = pathlib.Path(tempfile.mkdtemp())
+(folder / "t.csv").write_text("age\\n20\\n30\\n")
+columns, budget = {"age": sf.Integer(0, 120)}, sf.Budget(epsilon=9)
+with sf.protect(folder / "t.csv", name="t", unit=sf.ROW, columns=columns, budget=budget) as t:
+    t.ask("SELECT COUNT(*) AS n FROM t", epsilon=1)
+    print("pyarrow" in sys.modules)
+    t.ask("SELECT SUM(n) OVER () AS m FROM (SELECT COUNT(*) AS n FROM t) AS s", epsilon=2)
+    print("pyarrow" in sys.modules)
+"""
+
+
+def test_pinning_a_file_and_asking_load_no_arrow(tmp_path):
+    """pyarrow takes 25 MiB: only frames, and SQL over results, load it. The last question is the negative control."""
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"SFUMATO_HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+    )
+    assert done.stdout.split() == ["False", "True"]
 
 
 LOCAL_MAY_IMPORT = {  # a folder of local -> the folders of local that it may import

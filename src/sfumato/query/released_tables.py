@@ -8,7 +8,6 @@ from math import isnan
 from typing import Any
 
 import duckdb
-import pyarrow
 
 from sfumato.errors import QueryError, UnsupportedSyntax
 
@@ -70,6 +69,8 @@ def run_finish(sql: str, tables: Tables, rows: Sequence[Sequence[Sequence[Any]]]
 
 
 def _connect(tables: Tables, rows: Sequence[Sequence[Sequence[Any]]]) -> duckdb.DuckDBPyConnection:
+    import pyarrow  # noqa: PLC0415 - 25 MiB that most questions do not need
+
     connection = duckdb.connect(":memory:", config=dict(SETTINGS))
     number = 0
     for place, (columns, held) in enumerate(zip(tables, rows, strict=True)):
