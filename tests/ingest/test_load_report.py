@@ -124,15 +124,20 @@ def test_many_categories_are_counted_too():
 
 @pytest.mark.parametrize("most", [1, 2])
 @pytest.mark.parametrize("apart", [1, 70_000, 10**9])
-def test_groups_of_people_with_numbers_are_counted_in_every_range(most, apart):
-    """Ids in a small range are counted in pieces: nobody is omitted or counted twice at the border of a piece."""
+def test_groups_of_people_with_numbers_are_counted_in_every_range(most, apart, tmp_path):
+    """A file counts ids of a small range in pieces: nobody is omitted or counted twice at the border of a piece."""
     ids = [apart * number for number in range(-3, 20)]
     stages = {-1: 1, 0: 2, 1: 3}  # how many values the people have, by turns
     rows = [(who, value) for at, who in enumerate(ids) for value in [-9, None, 0][: stages[at % 3 - 1]]]
     frame = pd.DataFrame({"pid": [who for who, _ in rows], "stage": pd.array([value for _, value in rows], "Int64")})
     columns = {"pid": sf.Id(), "stage": sf.Category([-9, 0])}
+    wanted = {"stage": sum(stages[at % 3 - 1] > most for at in range(len(ids)))}
     people = protect(frame, columns, max_rows_per_unit=3, max_groups_per_unit=most).people
-    assert dict(people.over_max_groups) == {"stage": sum(stages[at % 3 - 1] > most for at in range(len(ids)))}
+    assert dict(people.over_max_groups) == wanted
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = Table("t", "t.parquet", "pid", columns, max_rows_per_unit=3, max_groups_per_unit=most)
+    (found,) = DuckDBEngine.prepare(tmp_path / "pinned.duckdb", {"t": table}, tmp_path).report.tables
+    assert dict(found.people.over_max_groups) == wanted
 
 
 def test_each_row_is_a_person_where_the_row_is_the_unit():

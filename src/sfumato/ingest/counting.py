@@ -25,7 +25,7 @@ from sfumato.ingest.sql_quoting import quote
 MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
 RANGE_BITS = 21  # ids within so many bits are counted in an array instead of a hash table
-PIECE = (1 << 18) - 2  # of these ids at once: the array has a place for NULL too
+PIECE_BITS, PIECE_BITS_OF_FILE = 18, 16  # of these ids at once: a snapshot file is written with little memory
 SETS = {30: "INTEGER", 60: "BIGINT", 120: "HUGEINT"}  # so many categories are the bits of a number
 
 
@@ -245,7 +245,15 @@ def _cut_into_pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: s
     low, high = connection.execute(f"SELECT MIN({unit}), MAX({unit}) FROM {people}").fetchall()[0]
     if not isinstance(low, int) or not isinstance(high, int) or high - low >= 1 << RANGE_BITS:
         return ["true"]
-    return [f"{unit} BETWEEN {begin} AND {begin + PIECE - 1}" for begin in range(low, high + 1, PIECE)]
+    piece = (1 << PIECE_BITS) - 2  # the array has a place for NULL too
+    if high - low >= piece and _is_in_file(connection):
+        piece = (1 << PIECE_BITS_OF_FILE) - 2
+    return [f"{unit} BETWEEN {begin} AND {begin + piece - 1}" for begin in range(low, high + 1, piece)]
+
+
+def _is_in_file(connection: duckdb.DuckDBPyConnection) -> bool:
+    here = "SELECT path IS NOT NULL FROM duckdb_databases() WHERE database_name = current_database()"
+    return bool(connection.execute(here).fetchall()[0][0])
 
 
 def _count_most_groups(declared: ColumnDeclaration) -> int:
