@@ -851,6 +851,31 @@ SELECT site, n FROM loads WHERE site IN (SELECT site FROM big) ORDER BY site
 SELECT l.site, l.n, (SELECT s.beds FROM sites s WHERE s.site = l.site) AS beds
 FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l ORDER BY l.site
 
+WITH sites AS (SELECT site, beds * 100 AS beds FROM sites)
+SELECT l.site, l.n, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l JOIN main.sites s USING (site)
+
+SELECT l.site, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l
+JOIN sites s ON s.site = l.site AND EXISTS (SELECT 1 FROM sites o WHERE o.region = s.region AND o.beds > 60)
+
+WITH g AS (SELECT site, COUNT(*) AS n FROM visits GROUP BY site)
+SELECT r.site, s.beds FROM g r JOIN sites s ON s.site = r.site AND s.beds < (SELECT MAX(n) FROM g)
+
+SELECT q.* FROM (SELECT r.*, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) r JOIN sites s USING (site)) q
+
+--: refused unknown-name
+SELECT l.site, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l JOIN secret.sites s USING (site)
+
+--: refused unknown-name
+SELECT l.site, (SELECT MAX(beds) FROM secret.sites) AS most FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l
+
+--: refused unknown-name
+SELECT l.site, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l
+JOIN sites s ON s.site = l.site AND EXISTS (SELECT 1 FROM patients p WHERE p.age = s.beds)
+
+--: refused unknown-name
+SELECT l.site, s.beds FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l
+JOIN sites s ON s.site = l.site AND s.beds < (SELECT MAX(n) FROM released0)
+
 --: refused syntax
 SELECT l.site, p.age FROM (SELECT site, COUNT(*) AS n FROM visits GROUP BY site) l JOIN patients p ON p.age = l.n
 

@@ -25,7 +25,7 @@ OTHER_TYPES = {  # names of other systems
     **dict.fromkeys(("string", "str", "varchar", "char", "object"), "text (or category, with its values)"),
     **dict.fromkeys(("int64", "bigint", "smallint", "long"), "integer"),
     **dict.fromkeys(("enum", "categorical", "factor"), "category"),
-    **dict.fromkeys(("uuid", "key", "identifier"), "id"),
+    **dict.fromkeys(("key", "identifier"), "id"),
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
 LIMITS = ("epsilon", "delta", "accounting", "rho", "mu")

@@ -16,18 +16,18 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
 from sfumato.query.join import JoinBinder
-from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate, locate_errors, name_node, parse
+from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate_errors, name_node, parse
 from sfumato.query.per_unit import bind_per_unit, refuse_missing_id
 from sfumato.query.projection import bind_projection
 from sfumato.query.query import Typed
 from sfumato.query.relation import FromItem, Relation, Scope
 from sfumato.query.row_expressions import RowBinder, flatten, has_aggregate
 from sfumato.query.row_subqueries import join_subqueries
+from sfumato.query.schema_names import check_schema
 from sfumato.query.source_outline import MOST_SCANS, outline_source
-from sfumato.query.tokens import SHORTEN, shorten
+from sfumato.query.tokens import SHORTEN
 from sfumato.query.with_clause import CTEs, collect_ctes
 
-DEFAULT_SCHEMAS = ("main", "public", "dbo")
 OUTER_HINT = (
     "Write LEFT JOIN, which keeps the rows of the first table. It does not mean the same: rows of the second table "
     "without a partner are left out."
@@ -95,7 +95,7 @@ class FromBinder:
             raise build_syntax_refusal(
                 node, "FROM needs a table or a subquery", f"Tables: {', '.join(self.dataset.tables)}."
             )
-        self._check_schema(node)
+        check_schema(node, self.dataset)
         cte = find_name(node.name, ctes) if node.args.get("db") is None else None
         if cte is not None:
             return _rename_relation(self._bind_subquery(ctes[cte].node, ctes[cte].known, prefix), node.alias or cte)
@@ -110,19 +110,6 @@ class FromBinder:
                 more = f" Views and parts of WITH: {', '.join(others)}." if others else ""
                 raise UnknownName(error.code, error.message, error.hint + more) from None
         return self._bind_table(table, node.alias or table.name, prefix)
-
-    def _check_schema(self, node: exp.Table) -> None:
-        """schema.table: the schema is the dataset's name, one that the catalog declares, or a database's default."""
-        schemas = (self.dataset.name, *self.dataset.schemas, *DEFAULT_SCHEMAS)
-        for part in ("db", "catalog"):
-            given = node.args.get(part)
-            if given is not None and find_name(given.name, schemas) is None:
-                message = f"There is no schema '{shorten(given.name)}' here{locate(given)}."
-                hint = (
-                    f"Leave it out, or write {self.dataset.name}. The owner can declare other names of the schema: "
-                    f'schemas = ["{shorten(given.name)}"] in [dataset].'
-                )
-                raise UnknownName("unknown-name", message, hint)
 
     def _bind_table(self, table: Table, alias: str, prefix: str) -> Relation:
         part = FromItem.build_from_table(table, alias, prefix)

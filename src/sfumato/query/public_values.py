@@ -11,16 +11,21 @@ from typing import Any
 
 from sqlglot import exp
 
-from sfumato.catalog.columns import Boolean, ColumnDeclaration, Date, DateTime, Integer, Real
+from sfumato.catalog.columns import column_type
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.catalog.names import find_name
 from sfumato.errors import QueryError
-from sfumato.kernel.expressions import Scalar
+from sfumato.kernel.expressions import ColumnType, Scalar
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.released_tables import check_finish, run_finish
+from sfumato.query.schema_names import is_schema_known
 from sfumato.query.subquery_links import filters_rows
 
-MOST_LISTED = 1_000  # values in the place of IN (SELECT ...)
+MOST_LISTED = 1_000  # values in the place of IN (SELECT ...), and rows of a public table beside results
+SQL_TYPES = {
+    ColumnType.INTEGER: "BIGINT", ColumnType.REAL: "DOUBLE", ColumnType.BOOLEAN: "BOOLEAN", ColumnType.TEXT: "VARCHAR",
+    ColumnType.DATE: "DATE", ColumnType.DATETIME: "TIMESTAMP", ColumnType.ID: "VARCHAR",
+}  # fmt: skip
 ONE_VALUE = "Select one aggregate of the public table, such as (SELECT AVG(x) FROM it)."
 
 
@@ -59,7 +64,8 @@ def _find_table(node: exp.Subquery, tree: exp.Expr, dataset: Dataset) -> Table |
 
 def find_public_table(item: exp.Expr, dataset: Dataset) -> Table | None:
     """The public table that an item of FROM names, if its rows are known."""
-    name = find_name(item.name, dataset.tables) if isinstance(item, exp.Table) else None
+    known = isinstance(item, exp.Table) and is_schema_known(item, dataset)
+    name = find_name(item.name, dataset.tables) if known else None
     table = None if name is None else dataset.tables[name]
     return table if table is not None and table.public and table.public_rows is not None else None
 
@@ -71,7 +77,7 @@ def list_public_rows(table: Table) -> exp.Select | None:
         return None
     names = [f"c{place}" for place in range(len(table.columns))]
     columns: list[exp.Expr] = [
-        exp.alias_(exp.cast(exp.column(place), _choose_type(declared)), name, quoted=True)
+        exp.alias_(exp.cast(exp.column(place), SQL_TYPES[column_type(declared)]), name, quoted=True)
         for place, (name, declared) in zip(names, table.columns.items(), strict=True)
     ]
     written = [exp.Tuple(expressions=[_write(value) for value in row]) for row in rows or [(None,) * len(names)]]
@@ -128,28 +134,12 @@ def _run(node: exp.Subquery, table: Table) -> list[tuple[Any, ...]] | None:
     alias = item.alias or item.name
     item.replace(exp.alias_(exp.Table(this=exp.Identifier(this="released0")), alias, table=True, quoted=True))
     sql = select.sql(dialect="duckdb", comments=False)
-    columns = tuple((name, _choose_type(declared)) for name, declared in table.columns.items())
+    columns = tuple((name, SQL_TYPES[column_type(declared)]) for name, declared in table.columns.items())
     try:
         check_finish(sql, (columns,))
     except QueryError:
         return None
     return run_finish(sql, (columns,), (table.public_rows or (),))
-
-
-def _choose_type(declared: ColumnDeclaration) -> str:
-    match declared:
-        case Integer():
-            return "BIGINT"
-        case Real():
-            return "DOUBLE"
-        case Boolean():
-            return "BOOLEAN"
-        case DateTime():
-            return "TIMESTAMP"
-        case Date():
-            return "DATE"
-        case _:
-            return "VARCHAR"
 
 
 def _write(value: Scalar) -> exp.Expr | None:  # noqa: PLR0911 - one return a type

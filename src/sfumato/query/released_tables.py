@@ -13,6 +13,7 @@ from sfumato.errors import QueryError, UnsupportedSyntax
 
 ROW = "__sfumato_row"  # the number of a row, over all released tables
 MOST_SECONDS = 60.0
+MOST_SECONDS_OF_CHECK = 10.0  # public rows stand in the SQL as they are
 SETTINGS = {
     "enable_external_access": "false", "threads": "1", "memory_limit": "1GB", "lock_configuration": "true",
     "python_enable_replacements": "false",  # a missing table is not looked for among Python's variables
@@ -24,13 +25,20 @@ def check_finish(sql: str, tables: Tables) -> tuple[str, ...]:
     """Run the SQL on made-up rows: the names of its columns, or a refusal. Nothing is known of the data here."""
     made_up = [[[MADE_UP[kind] for _, kind in columns]] for columns in tables]  # one row: some faults need a row
     with _connect(tables, made_up) as connection:
+        clock = threading.Timer(MOST_SECONDS_OF_CHECK, connection.interrupt)
+        clock.start()
         try:
             described = connection.execute(sql).description or []
+        except duckdb.InterruptException:
+            what = "The part of the question over results takes too long to compute."
+            raise UnsupportedSyntax("syntax", what, "Join fewer rows, or join the answer's rows in Python.") from None
         except duckdb.Error as error:
             reason = " ".join(str(error).split("\n\nLINE")[0].split())[:300]
             raise UnsupportedSyntax(
                 "syntax", f"This cannot be computed from the released columns: {reason}", WHAT_IT_CAN
             ) from None
+        finally:
+            clock.cancel()
     names = tuple(str(column[0]) for column in described)
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -19,15 +19,19 @@ from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
 from sfumato.query.lifted_select import LiftedSelect, needs_lifting
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
-from sfumato.query.public_values import find_public_table, list_public_rows
+from sfumato.query.public_values import MOST_LISTED, find_public_table, list_public_rows
 from sfumato.query.query import Query
 from sfumato.query.row_expressions import has_aggregate
+from sfumato.query.schema_names import check_schema
 from sfumato.query.select_binder import SelectBinder, read_limit
 from sfumato.query.with_clause import CTEs, collect_ctes
 
 MOST_QUERIES = 16
 NO_REPORT = (
     "report_format is left out: the answer has its own intervals, and to_dict() and `ask --json` write them as JSON."
+)
+LONG_TABLE = (
+    "Join it inside the subquery that is aggregated, or join the answer's rows with it in Python: that is free."
 )
 RAW_TABLE = "Aggregate the table in a subquery first, or join it inside the subquery that is aggregated."
 
@@ -117,6 +121,10 @@ class ResultBinder:
             made.args["from_"].set("this", self._transform_item(node.args["from_"].this, known))
         for join, copied in zip(node.args.get("joins") or [], made.args.get("joins") or [], strict=True):
             copied.set("this", self._transform_item(join.this, known))
+            condition = copied.args.get("on")
+            if condition is not None and condition.find(exp.Query) is not None:
+                copied.set("on", exp.Paren(this=condition.copy()))
+                self.transform_inner(copied.args["on"], known)
         self.transform_inner(made, known)
         _expand_star(made)
         return made
@@ -141,9 +149,11 @@ class ResultBinder:
         if inner is None:
             table = find_public_table(node, self.dataset)
             rows = None if table is None else list_public_rows(table)
+            if table is not None and rows is None:
+                what = f"The public table {node.name}[at] has more than {MOST_LISTED:,} rows, and stands beside results"
+                raise build_syntax_refusal(node, what, LONG_TABLE)
             if rows is None:
-                kind = "rows of people" if table is None else "many public rows"
-                what = f"The table {node.name}[at] has {kind}, and is combined with results"
+                what = f"The table {node.name}[at] has rows of people, and is combined with results"
                 raise build_syntax_refusal(node, what, RAW_TABLE)
             made = exp.Subquery(this=rows)
         else:
@@ -175,7 +185,9 @@ class ResultBinder:
         """The SELECT behind an item of FROM, its alias, and the CTEs that it sees. None: a table."""
         if isinstance(node, exp.Subquery):
             return node.this, node.alias or "subquery", known
-        cte = find_name(node.name, known) if isinstance(node, exp.Table) else None
+        if isinstance(node, exp.Table):
+            check_schema(node, self.dataset)
+        cte = find_name(node.name, known) if isinstance(node, exp.Table) and node.args.get("db") is None else None
         if cte is not None:
             return known[cte].node, node.alias or cte, known[cte].known
         view = find_name(node.name, self.dataset.views)
@@ -221,5 +233,5 @@ def _expand_star(select: exp.Select) -> None:
     for node in select.expressions:
         star = isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
         expanded += [exp.Column(this=exp.Identifier(this=name, quoted=True)) for name in names] if star else [node]
-    if all(names):
+    if all(names) and "*" not in names:
         select.set("expressions", expanded)
