@@ -7,13 +7,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import sfumato as sf
 from sfumato.catalog.dataset import Dataset, Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.measured_cells import HeldKeys, collect_aggregates, collect_texts, names_texts
+from sfumato.engines.sql.lowering import lower_different
+from sfumato.engines.sql.spark_dialect import SPARK
 from sfumato.errors import KernelFault
-from sfumato.kernel.plan import WeightedKeys
+from sfumato.kernel.plan import Different, WeightedKeys
 from sfumato.kernel.weighted_keys import find_weight
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -54,6 +57,18 @@ def test_units_below_at_and_above_the_bound(question, make_id, name):
     keys = next(one.name for one in plan.measurements if one.name.startswith("keys"))
     found = dict(zip(exact._keys, exact._integers[keys].tolist(), strict=True))
     assert found == expected
+
+
+def test_no_two_tables_of_a_query_have_one_name():
+    """Spark gets all tables of WITH at the front of the query, and refuses a name that is there twice."""
+    columns = {"id": sf.Id(), "job": sf.Text(), "town": sf.Text()}
+    dataset = Dataset("d", [Table("t", None, "id", columns)], sf.Budget(epsilon=100, delta="1e-3"))
+    question = "SELECT job, COUNT(DISTINCT town) AS n, COUNT(*) AS m FROM t GROUP BY job"
+    plan = choose_plan(bind(parse(question), dataset), sf.PureDP(1), dataset, {"t": "1"}).plan
+    different = next(one.quantity for one in plan.measurements if isinstance(one.quantity, Different))
+    names = [table.alias for table in lower_different(plan, different).find_all(exp.CTE)]
+    assert len(names) == len(set(names)) == 4
+    assert all(SPARK.write(lower_different(plan, different)).count(f"{name} AS (") == 1 for name in names)
 
 
 def weigh_in(rounds, plan):

@@ -199,18 +199,19 @@ def _keep_least(
 ) -> exp.Select:
     """Select from at most so many rows of each unit: those least by a hash of texts and unit, by texts, by `last`.
 
-    Only the rows of units that have more are sorted. The number of a unit's rows is the column HELD_KEYS.
+    Only the rows of units that have more are sorted. The number of a unit's rows is the column HELD_KEYS. The names
+    of tables have the number of texts: Spark moves those of keys and of their different values to one place.
     """
     parts = [part for text in texts for part in (text.copy(), exp.Literal.string(":"))]
-    unit, held = exp.column("unit"), exp.column(HELD_KEYS)
+    unit, held, pairs = exp.column("unit"), exp.column(HELD_KEYS), f"{PAIRS}_{len(texts)}"
     order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.cast(unit.copy(), TEXT)])), *texts, *last]
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[unit],
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
-    held_by_unit = exp.select("unit", exp.alias_(exp.Count(this=exp.Star()), HELD_KEYS)).from_(PAIRS).group_by("unit")
-    both = exp.select("*").from_(PAIRS).join(OF_UNITS, using=["unit"], join_type="inner")
+    held_by_unit = exp.select("unit", exp.alias_(exp.Count(this=exp.Star()), HELD_KEYS)).from_(pairs).group_by("unit")
+    both = exp.select("*").from_(pairs).join(f"{OF_UNITS}_{len(texts)}", using=["unit"], join_type="inner")
     few = both.where(exp.LTE(this=held, expression=lower_integer(most)))
     many = both.where(exp.GT(this=held.copy(), expression=lower_integer(most)))
     ranked = exp.select("*", exp.alias_(place, "place")).from_(many.subquery("many")).subquery("ranked")
@@ -221,8 +222,8 @@ def _keep_least(
         exp.select(*(column.copy() for column in wanted)).from_(ranked).where(within),
         distinct=False,
     )
-    query = query.from_(kept.subquery("kept")).with_(PAIRS, as_=rows, materialized=True)
-    return query.with_(OF_UNITS, as_=held_by_unit, materialized=True)
+    query = query.from_(kept.subquery("kept")).with_(pairs, as_=rows, materialized=True)
+    return query.with_(f"{OF_UNITS}_{len(texts)}", as_=held_by_unit, materialized=True)
 
 
 def _keep_counted_keys(plan: BoundedPlan, query: exp.Select, units: Sequence[exp.Expression]) -> exp.Select:
