@@ -82,7 +82,7 @@ class Report:
     def line(self, what: str, shown: tuple[str, str], ratio: float, limit: float) -> None:
         met = ratio <= limit
         self.missed += not met
-        self.table.add_row(what, *shown, f"{ratio:,.3g}", f"≤ {limit:g}", "met" if met else "MISSED")
+        self.table.add_row(what, *shown, f"{ratio:,.3g}", f"≤ {limit:.3g}", "met" if met else "MISSED")
 
 
 def ms(value: float) -> str:
@@ -161,8 +161,9 @@ def tiny(report: Report, folder: Path) -> None:
         preview = seconds(lambda: curator.preview(next(ours), epsilon="0.1"), 100)
     name = "ask, a tiny table, beside the plain query and two durable commits"
     report.line(name, (ms(asked), ms(plain)), asked / plain, 4)
-    report.line("stored answer, ms", (ms(stored), ""), 1e3 * stored, 2)
-    report.line("preview, ms", (ms(preview), ""), 1e3 * preview, 1.5)
+    # the aims are 2 and 1.5 ms on a machine on which the plain query and two commits take 1.2 ms
+    report.line("stored answer, beside the same", (ms(stored), ms(plain)), stored / plain, 2 / 1.2)
+    report.line("preview, beside the same", (ms(preview), ms(plain)), preview / plain, 1.5 / 1.2)
 
 
 def commit_to(path: Path) -> sqlite3.Connection:
