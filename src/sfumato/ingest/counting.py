@@ -1,11 +1,12 @@
-"""Counting what a load does to each value, in the pass that reads the source.
+"""Counting what a load does to each value.
 
-Beside the columns, the load writes small numbers for each row: what became of its values, of five columns in one
-number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them. Columns all of
-whose values are kept as they are need no such numbers: one look at the source finds these columns.
+What became of a row's values is a small number, of five columns in one. Where a source can be read once more, the
+numbers are computed after the load, and only of columns that hold a value which a lost one would have become: most
+columns hold none. Else the load writes the numbers beside the columns. They are counted and dropped before the table is
+used, so a snapshot holds none of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import assert_never
@@ -18,9 +19,10 @@ from sfumato.catalog.dataset import Table
 from sfumato.ingest.canonical import FLOATS, INTEGERS
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
 from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import match_category, parse_column, round_half_up, write_double
+from sfumato.ingest.parsing import choose_sql_type, match_category, round_half_up
+from sfumato.ingest.source_refusals import build_rows_error
 from sfumato.ingest.source_relation import SourceRelation
-from sfumato.ingest.sql_quoting import quote
+from sfumato.ingest.sql_quoting import quote, quote_text
 
 MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
@@ -94,46 +96,59 @@ def write_outcome(name: str, declared: ColumnDeclaration) -> str:
     return f"CASE {cases} ELSE {Outcome.KEPT:d} END"
 
 
-def find_doubtful(
-    connection: duckdb.DuckDBPyConnection, columns: Mapping[str, ColumnDeclaration], source: SourceRelation
-) -> tuple[str, ...]:
-    """The columns in which the load changes or loses a value; of CSV files all, since reading them twice takes long."""
-    if source.records is not None or not columns:
-        return tuple(columns)
-    kinds = {name: source.columns[name] for name in columns}
-    parsed = ", ".join(
-        f"{parse_column(name, declared, kinds[name], source.reading)} AS {quote(name)}"
-        for name, declared in columns.items()
-    )
-    kept = ", ".join(_count_kept(name, columns[name], kinds[name]) for name in columns)
-    query = f"SELECT COUNT(*), {kept} FROM (SELECT {parsed} FROM {source.relation})"
-    rows, *counts = connection.execute(query).fetchall()[0]
-    return tuple(name for name, count in zip(columns, counts, strict=True) if count != rows)
+def is_counted_later(table: Table, source: SourceRelation) -> bool:
+    """Are outcomes counted after the load, by reading the columns that may have lost a value once more?
 
-
-def _count_kept(name: str, declared: ColumnDeclaration, kind: str) -> str:
-    """How many parsed values are kept as they are: only then is their outcome KEPT.
-
-    COUNT of a value takes a third of the time of a filter by IS NOT NULL: DuckDB reads a value of a dictionary once.
+    Else they are written with the rows: CSV files take long to read, and rows that repeat a unique key are dropped.
     """
-    column = quote(name)
+    return source.records is None and not table.unique
+
+
+def find_suspects(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Mapping[str, ColumnDeclaration],
+    source: SourceRelation,
+) -> dict[str, ColumnDeclaration]:
+    """The columns in which the load may have changed or lost a value, by the values that it would have put there."""
+    if not columns:
+        return {}
+    tests = ", ".join(_hold_substitute(name, columns[name], source.columns[name]) for name in columns)
+    with use_statistics(connection):
+        found = connection.execute(f"SELECT {tests} FROM {quote(table)}").fetchall()[0]
+    return {name: declared for (name, declared), suspect in zip(columns.items(), found, strict=True) if suspect}
+
+
+def _hold_substitute(name: str, declared: ColumnDeclaration, kind: str) -> str:
+    """Whether a pinned column holds what `clamp_column` makes of a value that it cannot keep."""
+    substitutes: list[object] = []
     match declared:
-        case Integer(lower=lower, upper=upper) if kind in INTEGERS:
-            within = f"{lower}::BIGINT AND {upper}::BIGINT"
+        case Integer() if kind not in INTEGERS:
+            return "true"  # a rounded value looks as any other
         case Integer(lower=lower, upper=upper):
-            within = f"{write_double(lower)} AND {write_double(upper)} AND FLOOR({column}) = {column}"
+            substitutes = [lower, upper, (lower + upper) // 2]
         case Real(lower=lower, upper=upper):
-            within = f"{write_double(lower)} AND {write_double(upper)}"
+            substitutes = [float(lower), float(upper), (lower + upper) / 2]
         case Date(lower=lower, upper=upper) | DateTime(lower=lower, upper=upper):
-            kind = "TIMESTAMP" if isinstance(declared, DateTime) else "DATE"
-            within = f"{kind} '{lower}' AND {kind} '{upper}'"
-        case Category():
-            return f"COUNT({match_category(column, declared)})"
-        case Boolean() | Text() | Id():
-            return f"COUNT({column})"
+            substitutes = [lower, upper, lower + (upper - lower) // 2]
+        case Category(values=values):
+            substitutes = [values[0]]
+        case Boolean():
+            substitutes = [False]
+        case Text():
+            substitutes = [""]
+        case Id():
+            pass
         case _:
             assert_never(declared)
-    return f"COUNT(*) FILTER (WHERE {column} BETWEEN {within})"
+    column, tests = quote(name), []
+    if getattr(declared, "nullable", True):
+        tests, substitutes = [f"COUNT(*) > COUNT({column})"], substitutes[:-1]
+    if substitutes:
+        stored = choose_sql_type(declared)
+        equal = " OR ".join(f"{column} = CAST({quote_text(str(value))} AS {stored})" for value in substitutes)
+        tests.append(f"COALESCE(bool_or({equal}), false)")
+    return " OR ".join(tests)
 
 
 def count_outcomes(
@@ -141,18 +156,37 @@ def count_outcomes(
     table: str,
     columns: Mapping[str, ColumnDeclaration],
     source: SourceRelation,
+    select_outcomes: Callable[[Mapping[str, ColumnDeclaration]], str],
 ) -> tuple[int, dict[str, ColumnReport]]:
-    """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
+    """The rows of a table that was just written, and the report of each column; written outcomes are dropped.
+
+    `select_outcomes` makes the query of the outcomes of a few columns over the source.
+    """
     counted: list[tuple[int, int, int]] = []
+    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
     noted = source.list_doubtful(columns)
     for number, column in enumerate(pack_outcomes(noted)):
-        query = f"SELECT {quote(column)}, COUNT(*) FROM {quote(table)} GROUP BY ALL"
-        counted += [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
+        counted += _count_packed(connection, quote(table), number, column)
         connection.execute(f"ALTER TABLE {quote(table)} DROP COLUMN {quote(column)}")
-    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
-    found = report_columns(noted, rows, counted)
+    if source.doubtful is not None:
+        noted = find_suspects(connection, table, columns, source)
+        names = list(noted)
+        for number, begin in enumerate(range(0, len(names), AT_ONCE)):
+            some = {name: noted[name] for name in names[begin : begin + AT_ONCE]}
+            found = _count_packed(connection, f"({select_outcomes(some)})", number, f"{OUTCOME}0")
+            if sum(count for *_, count in found) != rows:
+                raise build_rows_error(table)
+            counted += found
+    found_columns = report_columns(noted, rows, counted)
     kept = {name: ColumnReport(name, NAMES[type(declared)], rows) for name, declared in columns.items()}
-    return rows, kept | found
+    return rows, kept | found_columns
+
+
+def _count_packed(
+    connection: duckdb.DuckDBPyConnection, relation: str, number: int, column: str
+) -> list[tuple[int, int, int]]:
+    query = f"SELECT {quote(column)}, COUNT(*) FROM {relation} GROUP BY ALL"
+    return [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
 
 
 def report_columns(

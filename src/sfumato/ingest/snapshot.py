@@ -7,11 +7,13 @@ from pathlib import Path
 
 import duckdb
 
+from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import spell_column
 from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values, use_statistics
 from sfumato.ingest.hidden_names import PEOPLE, ROWS_OF_UNIT, UNIT, VALUE
+from sfumato.ingest.ids import is_canonical_id, merge_spellings
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, CountsReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.pinned_rows import list_kept, select_typed
 from sfumato.ingest.problems import add_problems
@@ -20,6 +22,7 @@ from sfumato.ingest.source_refusals import hide_errors
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.table_reading import read_table
+from sfumato.ingest.unit_rows import find_owner_column, spell_owner
 from sfumato.kernel.neighbours import ROW
 
 FIRST_ROWS = 100_000  # of a source, in which examples of rare losses are looked for
@@ -73,7 +76,8 @@ def _report_rows(
     counts: CountsReport | None,
 ) -> TableReport:
     """What the load of a table did, from its outcomes and its people."""
-    rows, columns = count_outcomes(connection, table.name, list_kept(table), source)
+    select_outcomes = partial(_select_outcomes, table, source)
+    rows, columns = count_outcomes(connection, table.name, list_kept(table), source, select_outcomes)
     if table.unit is ROW:
         people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
         if counts is None:
@@ -94,6 +98,17 @@ def _report_rows(
     return TableReport(table.name, records, malformed, without_unit, rows, reported, people, repeated=repeated)
 
 
+def _select_outcomes(table: Table, source: SourceRelation, columns: Mapping[str, ColumnDeclaration]) -> str:
+    """The query of what became of the values of some columns, in the rows of the source that were pinned."""
+    noted = replace(source, doubtful=None)
+    if table.unit is ROW:
+        return select_typed(columns, noted, {}, {})
+    unit = spell_owner(table, source)
+    if table.unit is not None and not is_canonical_id(source.columns[find_owner_column(table)]):
+        unit = merge_spellings(unit)
+    return f"SELECT * FROM ({select_typed(columns, noted, {}, {UNIT: unit})}) WHERE {quote(UNIT)} IS NOT NULL"
+
+
 def _sample_lost(
     connection: duckdb.DuckDBPyConnection,
     table: Table,
@@ -106,5 +121,6 @@ def _sample_lost(
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
     value = spell_column(quote(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
-    selected = select_typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: value})
+    noted = replace(source, relation=relation, doubtful=None)
+    selected = select_typed({column: table.columns[column]}, noted, {}, {VALUE: value})
     return sample_lost_values(connection, selected, outcomes)
