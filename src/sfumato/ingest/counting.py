@@ -16,9 +16,11 @@ import duckdb
 from sfumato.catalog.catalog_keys import NAMES
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Table
+from sfumato.errors import InvalidParameter
 from sfumato.ingest.canonical import FLOATS, INTEGERS
+from sfumato.ingest.connections import ROWS_AT_ONCE
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
-from sfumato.ingest.load_report import ColumnReport, PeopleReport
+from sfumato.ingest.load_report import ColumnReport, CountedLater, GroupsOver, PeopleReport
 from sfumato.ingest.parsing import choose_sql_type, match_category, round_half_up
 from sfumato.ingest.source_refusals import build_rows_error
 from sfumato.ingest.source_relation import SourceRelation
@@ -223,18 +225,25 @@ def use_statistics(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def count_people(
-    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str
+    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str, *, stays_open: bool
 ) -> PeopleReport:
-    """How many rows and groups people have, of a table with one row for each person and of the pinned one."""
+    """How many rows and groups people have, of a table with one row for each person and of the pinned one.
+
+    If the connection stays open, the groups of a large table are counted when they are read.
+    """
     most, groups = table.max_rows_per_unit, table.max_groups_per_unit
     rows = quote(rows_of_unit)
     spread = f"SELECT {rows}, COUNT(*) FROM {people} WHERE {quote(unit)} IS NOT NULL GROUP BY {rows} ORDER BY {rows}"
     held = [(int(number), int(count)) for number, count in connection.execute(spread).fetchall()]
     count, above = sum(units for _, units in held), sum(units for number, units in held if number > most)
     median, most_have, largest = (_find_quantile(held, count, percent) for percent in (50, 95, 100))
-    grouped = _count_over_groups(connection, table, people, quote(unit)) if largest > groups else {}
-    over_groups = tuple((name, grouped.get(name, 0)) for name in _list_keys(table))
-    return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
+    later = CountedLater(lambda: _count_groups_later(connection, table, quote(unit)))
+    if largest <= groups:
+        later = CountedLater.of((name, 0) for name in _list_keys(table))
+    elif not stays_open or sum(number * units for number, units in held) <= ROWS_AT_ONCE:
+        pieces = _cut_into_pieces(connection, people, quote(unit))
+        later = CountedLater.of(_count_over_groups(connection, table, quote(unit), pieces))
+    return PeopleReport(count, median, most_have, largest, most, groups, above, later)
 
 
 def _find_quantile(held: Sequence[tuple[int, int]], people: int, percent: int) -> int:
@@ -252,13 +261,25 @@ def _list_keys(table: Table) -> list[str]:
     return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
 
 
-def _count_over_groups(connection: duckdb.DuckDBPyConnection, table: Table, people: str, unit: str) -> dict[str, int]:
-    """The people in more groups than declared, by each such column."""
-    groups = table.max_groups_per_unit
-    names = [name for name in _list_keys(table) if _count_most_groups(table.columns[name]) > groups]
-    found = dict.fromkeys(names, 0)
+def _count_groups_later(connection: duckdb.DuckDBPyConnection, table: Table, unit: str) -> GroupsOver:
+    try:
+        cursor = connection.cursor()  # of its own: another thread may be answering
+    except duckdb.ConnectionException:
+        hint = "Read the groups of people in load_report before the curator is closed."
+        raise InvalidParameter("curator", "must be open", "one that was closed", hint) from None
+    with cursor:
+        return _count_over_groups(cursor, table, unit, ["true"])
+
+
+def _count_over_groups(
+    connection: duckdb.DuckDBPyConnection, table: Table, unit: str, pieces: Sequence[str]
+) -> GroupsOver:
+    """The people in more groups than declared, by each column of known values."""
+    groups, keys = table.max_groups_per_unit, _list_keys(table)
+    names = [name for name in keys if _count_most_groups(table.columns[name]) > groups]
+    found = dict.fromkeys(keys, 0)
     if not names:
-        return found
+        return tuple(found.items())
     null = ", ".join(f"COUNT(*) > COUNT({quote(name)})" for name in names)
     nulls = connection.execute(f"SELECT {null} FROM {quote(table.name)}").fetchall()[0]
     over = [
@@ -267,11 +288,11 @@ def _count_over_groups(connection: duckdb.DuckDBPyConnection, table: Table, peop
     ]
     inner = f"SELECT {', '.join(over)} FROM {quote(table.name)}"
     counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
-    for some in _cut_into_pieces(connection, people, unit):
+    for some in pieces:
         query = f"SELECT {counts} FROM ({inner} WHERE {some} GROUP BY {unit})"
         for name, count in zip(names, connection.execute(query).fetchall()[0], strict=True):
             found[name] += int(count)
-    return found
+    return tuple(found.items())
 
 
 def _cut_into_pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> list[str]:

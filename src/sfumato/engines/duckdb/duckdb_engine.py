@@ -40,7 +40,7 @@ class DuckDBEngine:
         self.versions = read_versions(connection, tables)
         self.tables = add_facts(connection, tables)
         self._queries = PlanQueries(self.tables, tables, DUCKDB)
-        self._empty = EmptyTables(self.tables)
+        self._empty = EmptyTables(self.tables, connection)
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
         self._busy: dict[int, duckdb.DuckDBPyConnection] = {}  # by the thread that uses it
 
@@ -55,8 +55,10 @@ class DuckDBEngine:
         connection = connect_to_pin()
         try:
             ordered = order_tables({name: table for name, (table, _) in tables.items()})
+            data = (tables[table.name][1] for table in ordered)
             report = combine_reports(
-                (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
+                (pin(connection, *both, None, loading, stays_open=True) for both in zip(ordered, data, strict=True)),
+                loading,
             )
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
