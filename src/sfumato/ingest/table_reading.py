@@ -36,8 +36,13 @@ def read_table(  # noqa: PLR0917 - one caller
     folder: Path | None,
     show_step: Callable[[str], None],
     report_rows: ReportRows[Report],
+    *,
+    in_memory: bool = False,
 ) -> Report:
-    """Read a source into a table of the declared names and types, and report on its rows."""
+    """Read a source into a table of the declared names and types, and report on its rows.
+
+    In memory, where only this process reads it, the table may be a view.
+    """
     counts = None
     with open_source(connection, declared, data, folder) as found:
         check_readable(connection, declared, found)
@@ -46,8 +51,9 @@ def read_table(  # noqa: PLR0917 - one caller
         with read_row_by_row(connection):
             if table.count_column is not None:
                 source, counts = expand_counts(connection, table, found)
-            source = replace(source, doubtful=() if is_counted_later(table, found) else None)
-            write_rows(connection, table, source, show_step)
+            later = is_counted_later(table, found)
+            source = replace(source, doubtful=() if later else None)
+            write_rows(connection, table, source, show_step, as_view=in_memory and later)
             with use_statistics(connection):
                 lost = find_lost_rows(connection, table, found if counts is None else source)
             drop_repeats(connection, table)

@@ -57,7 +57,7 @@ class DuckDBEngine:
             ordered = order_tables({name: table for name, (table, _) in tables.items()})
             data = (tables[table.name][1] for table in ordered)
             report = combine_reports(
-                (pin(connection, *both, None, loading, stays_open=True) for both in zip(ordered, data, strict=True)),
+                (pin(connection, *both, None, loading, in_memory=True) for both in zip(ordered, data, strict=True)),
                 loading,
             )
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
