@@ -3,8 +3,8 @@
 Part of the trusted perimeter: claims K-35 (counts) and K-50 (values).
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from math import floor
 
@@ -72,6 +72,16 @@ def write_rows(
         connection.execute(f"CREATE OR REPLACE VIEW {quote(table.name)} AS SELECT *, {added} FROM {name}")
     if table.unit is not ROW and weighed:
         mark_met(connection, table)
+
+
+def list_unweighed(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
+    """The pinned tables that are views (see `write_rows`): of these, ROWS_OF_UNIT is 1 in every row."""
+    found = []
+    for name in names:
+        with suppress(duckdb.CatalogException):  # to list all tables takes DuckDB longer
+            connection.execute(f"DESCRIBE {quote(UNWEIGHED + name)}")
+            found.append(name)
+    return found
 
 
 @contextmanager

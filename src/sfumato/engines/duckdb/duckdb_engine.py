@@ -1,7 +1,7 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin, has_small_tables
 from sfumato.ingest.declared_versions import read_versions
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
+from sfumato.ingest.pinned_rows import list_unweighed
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
@@ -34,13 +35,15 @@ class DuckDBEngine:
 
     snapshot_name = "snapshot.duckdb"
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], unweighed: Collection[str] = ()
+    ) -> None:
         """The connection is sealed. A table that is not pinned as it is declared is refused."""
         self._connection = connection
         self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = read_versions(connection, tables)
         self.tables = add_facts(connection, tables)
-        self._queries = PlanQueries(self.tables, tables, DUCKDB)
+        self._queries = PlanQueries(self.tables, tables, DUCKDB, unweighed)
         self._empty = EmptyTables(self.tables, connection)
         self._kept = KeptResults()
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
@@ -65,7 +68,8 @@ class DuckDBEngine:
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
                 connection.execute(f"SET {setting} = {value}")
-            engine = cls(connection, {name: table for name, (table, _) in tables.items()})
+            unweighed = list_unweighed(connection, tables)
+            engine = cls(connection, {name: table for name, (table, _) in tables.items()}, unweighed)
             engine.load_report = report
             return engine
         except BaseException:
