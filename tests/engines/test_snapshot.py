@@ -71,6 +71,28 @@ def expected(data, declared, nullable, unit, most):
         yield row
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(0, 1), (0, 250), (3, 7), (0, 1e12), (-1, 1), (-250, 0)])
+@pytest.mark.parametrize("unit", [sf.ROW, "who"])
+def test_steps_are_rounded_exactly(lower, upper, unit):
+    """Also halves of a step, and the doubles next to them, on both sides of zero."""
+    declared = {"who": sf.Id(), "x": sf.Real(lower, upper, nullable=False)}
+    table = Table("t", None, unit, declared, 1)
+    grid = find_grids(table)["x"]
+    size = 2.0**grid.exponent
+    ends = [grid.lower, grid.lower + 1, (grid.lower + grid.upper) // 2, grid.upper - 1, -3, 0, 7]
+    halves = [(end + part) * size for end in ends for part in (0, 0.25, 0.5, 0.75)]
+    near = [math.nextafter(value, to) for value in halves for to in (-math.inf, math.inf)]
+    values = [*halves, *near, 0.49999999999999994 * size, 5e-324, -0.0, *(value for value in ODD if value is not None)]
+    data = pa.table({"who": list(range(len(values))), "x": values})
+    with duckdb.connect(":memory:") as connection:
+        pin(connection, table, data)
+        made = connection.execute(f'SELECT x, "{STEPS}x" FROM t').fetchall()
+    assert len(made) == len(values)
+    assert {steps for _, steps in made} > {grid.lower, grid.upper}
+    for value, steps in made:
+        assert steps == math.floor(Fraction(value) / Fraction(2) ** grid.exponent + Fraction(1, 2))
+
+
 def met(made, most):
     """Of each person with more than 8 times the bound, so many rows are met: those of the least place."""
     for who in {row.get("__sfumato_unit") for row in made} - {None}:

@@ -228,7 +228,9 @@ def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
     column, kind = quote(name), _choose_step_type(grid)
     if not isinstance(declared, Integer):
-        return f"CAST({round_half_up(f'({column} * {write_double(2.0**-grid.exponent)})')} AS {kind})"
+        scaled = f"({column} * {write_double(2.0**-grid.exponent)})"
+        # ROUND is exact, and rounds halves away from zero: of numbers from 0 upwards, as is wanted, and faster
+        return f"CAST({f'ROUND({scaled})' if grid.lower >= 0 else round_half_up(scaled)} AS {kind})"
     if grid.exponent > 0:
         raise KernelFault("The grid of whole numbers is one, or finer.")
     return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"
