@@ -126,7 +126,7 @@ def _hold_substitute(name: str, declared: ColumnDeclaration, kind: str) -> str:
     substitutes: list[object] = []
     match declared:
         case Integer() if kind not in INTEGERS:
-            return "true"  # a rounded value looks as any other
+            return "COUNT(*) > 0"  # a rounded value looks as any other
         case Integer(lower=lower, upper=upper):
             substitutes = [lower, upper, (lower + upper) // 2]
         case Real(lower=lower, upper=upper):
