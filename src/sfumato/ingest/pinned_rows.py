@@ -3,8 +3,8 @@
 Part of the trusted perimeter: claims K-35 (counts) and K-50 (values).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from math import floor
 
@@ -62,9 +62,7 @@ def write_rows(
     show_step("rows")
     as_view = as_view and not weighed and table.unit is not ROW
     name = quote(UNWEIGHED + table.name if as_view else table.name)
-    computed = {} if weighed or as_view or table.unit is ROW else CONSTANTS
-    without = CONSTANTS if as_view else {}
-    defined = _define_columns(table, source, computed, without)
+    defined = _define_columns(table, source, weighed=weighed, as_view=as_view)
     connection.execute(f"CREATE OR REPLACE TABLE {name} ({defined})")
     connection.execute(f"INSERT INTO {name} BY NAME {_select_rows(table, source, unit, weighed=weighed)}")
     if as_view:
@@ -72,16 +70,6 @@ def write_rows(
         connection.execute(f"CREATE OR REPLACE VIEW {quote(table.name)} AS SELECT *, {added} FROM {name}")
     if table.unit is not ROW and weighed:
         mark_met(connection, table)
-
-
-def list_unweighed(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
-    """The pinned tables that are views (see `write_rows`): of these, ROWS_OF_UNIT is 1 in every row."""
-    found = []
-    for name in names:
-        with suppress(duckdb.CatalogException):  # to list all tables takes DuckDB longer
-            connection.execute(f"DESCRIBE {quote(UNWEIGHED + name)}")
-            found.append(name)
-    return found
 
 
 @contextmanager
@@ -162,16 +150,18 @@ def find_grids(table: Table) -> dict[str, Grid]:
     return grids
 
 
-def _define_columns(table: Table, source: SourceRelation, computed: Mapping[str, str], without: Collection[str]) -> str:
+def _define_columns(table: Table, source: SourceRelation, *, weighed: bool, as_view: bool) -> str:
     """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
-    columns = {name: kind for name, kind in list_columns(table).items() if name not in without}
+    columns = list_columns(table)
     if table.unit is not ROW and source.columns[find_owner_column(table)] in WHOLE:
         columns[UNIT] = source.columns[find_owner_column(table)]
     defined = []
+    computed = {} if weighed or table.unit is ROW else CONSTANTS
     for name, kind in columns.items():
         packing = f" USING COMPRESSION {'bitpacking' if name.startswith(STEPS) else 'uncompressed'}"
         how = f" GENERATED ALWAYS AS ({computed[name]}) VIRTUAL" if name in computed else packing
-        defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else how}")
+        if not as_view or name not in computed:
+            defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else how}")
     # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
     counted = pack_outcomes(source.list_doubtful(list_kept(table)))
     outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in counted]

@@ -1,8 +1,8 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin, has_small_tables
 from sfumato.ingest.declared_versions import read_versions
+from sfumato.ingest.hidden_names import UNWEIGHED
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
-from sfumato.ingest.pinned_rows import list_unweighed
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
+from sfumato.ingest.sql_quoting import quote
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates
 
@@ -68,7 +69,7 @@ class DuckDBEngine:
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
                 connection.execute(f"SET {setting} = {value}")
-            unweighed = list_unweighed(connection, tables)
+            unweighed = _list_unweighed(connection, tables)
             engine = cls(connection, {name: table for name, (table, _) in tables.items()}, unweighed)
             engine.load_report = report
             return engine
@@ -150,6 +151,16 @@ class DuckDBEngine:
         while self._cursors:
             self._cursors.pop().close()
         self._connection.close()
+
+
+def _list_unweighed(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
+    """The pinned tables that are views, because every row weighs 1 (see `pinned_rows.write_rows`)."""
+    found = []
+    for name in names:
+        with suppress(duckdb.CatalogException):  # there is no such table; to list all tables takes DuckDB longer
+            connection.execute(f"DESCRIBE {quote(UNWEIGHED + name)}")
+            found.append(name)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
