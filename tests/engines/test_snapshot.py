@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.catalog.dataset import Table
-from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_rows import _place
 from sfumato.ingest import counting, declared_versions, pinned_rows, table_reading
 from sfumato.ingest.declared_versions import read_versions
@@ -231,24 +229,6 @@ def test_weights_are_stored_only_where_somebody_exceeds_the_bound(most, stored):
         assert ("GENERATED" in made) is not stored
         held = connection.execute("SELECT x, __sfumato_rows, __sfumato_met FROM t ORDER BY x").fetchall()
     assert held == [(x, 3 if stored and x < 4 else 1, True) for x in (1, 2, 3, 4)]
-
-
-@pytest.mark.parametrize("most", [1, 2, 3])
-def test_a_table_in_memory_holds_the_same_rows(most):
-    """It is a view with constant weights where nobody exceeds the bound; its columns and rows are those of a table."""
-    data = pa.table({"who": [1, 1, 1, 2, None], "x": [1, 2, 3, 4, 5]})
-    table = Table("t", None, "who", {"who": sf.Id(), "x": sf.Integer(0, 9)}, most)
-    made = []
-    for in_memory in (True, False):
-        with duckdb.connect(":memory:") as connection:
-            report = pin(connection, table, data, in_memory=in_memory)
-            shown = connection.execute("DESCRIBE SELECT * FROM t").fetchall()
-            made.append((report, [row[:2] for row in shown], connection.execute("FROM t ORDER BY x").fetchall()))
-            views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-            assert (("t",) in views) is (in_memory and most == 3)
-    assert made[0] == made[1]
-    with closing(DuckDBEngine.of_data(table, data)) as engine:
-        assert engine._queries._unweighed == ({"t"} if most == 3 else set())
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,19 +1,14 @@
 """The queries that measure a plan, as one engine writes them. Every engine that speaks SQL runs these."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-
-from sqlglot import exp
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.measured_cells import Added
 from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import Dialect
 from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
-from sfumato.engines.sql.scalars import lower_integer
-from sfumato.engines.sql.source_sql import is_as_pinned
-from sfumato.ingest.hidden_names import ROWS_OF_UNIT
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.plan import BoundedPlan, Choice, Different, Grid, Keys, People, WeightedKeys
 from sfumato.kernel.row_sources import Scan
@@ -36,20 +31,9 @@ class Queries:
 class PlanQueries:
     """Writes the queries of plans over pinned tables, and keeps those of the last plans."""
 
-    def __init__(
-        self,
-        pinned: Mapping[str, Table],
-        declared: Mapping[str, Table],
-        dialect: Dialect,
-        unweighed: Collection[str] = (),
-    ) -> None:
-        """`pinned`: the tables as they were pinned, public ones with what was read from them.
-
-        `unweighed`: the tables that are views in which ROWS_OF_UNIT is the constant 1. It is written as 1 in queries,
-        because DuckDB does not carry a constant from a view into sums.
-        """
+    def __init__(self, pinned: Mapping[str, Table], declared: Mapping[str, Table], dialect: Dialect) -> None:
+        """`pinned`: the tables as they were pinned, public ones with what was read from them."""
         self._tables = pinned
-        self._unweighed = frozenset(unweighed)
         self._stored: dict[str, Mapping[str, Grid]] = {name: find_grids(table) for name, table in declared.items()}
         self._dialect = dialect
         self._ready: dict[int, tuple[BoundedPlan, Queries | None]] = {}
@@ -78,8 +62,6 @@ class PlanQueries:
     def _lower(self, plan: BoundedPlan) -> Queries:
         stored = self._stored[plan.source.table] if isinstance(plan.source, Scan) else {}
         write = self._dialect.write
-        if is_as_pinned(plan.source) and plan.source.table in self._unweighed:
-            write = self._write_unweighed
         self.check(plan)
         counted = any(
             isinstance(measurement.quantity, People | Keys | WeightedKeys) for measurement in plan.measurements
@@ -97,11 +79,3 @@ class PlanQueries:
             write(lower(plan, stored)) if adds else None,
             apart,
         )
-
-    def _write_unweighed(self, tree: exp.Expression) -> str:
-        """The text of a query over one table in which ROWS_OF_UNIT is 1 in every row."""
-
-        def put_constant(node: exp.Expression) -> exp.Expression:
-            return lower_integer(1) if isinstance(node, exp.Column) and node.name == ROWS_OF_UNIT else node
-
-        return self._dialect.write(tree.transform(put_constant))

@@ -225,11 +225,11 @@ def use_statistics(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def count_people(
-    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str, *, in_memory: bool
+    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str, *, stays_open: bool
 ) -> PeopleReport:
     """How many rows and groups people have, of a table with one row for each person and of the pinned one.
 
-    `in_memory`: the connection stays open, and the groups of a large table are counted when they are read.
+    `stays_open`: the connection does, so the groups of a large table are counted when they are read.
     """
     most, groups = table.max_rows_per_unit, table.max_groups_per_unit
     rows = quote(rows_of_unit)
@@ -240,7 +240,7 @@ def count_people(
     later = CountedLater(lambda: _count_groups_later(connection, table, quote(unit)))
     if largest <= groups:
         later = CountedLater.of((name, 0) for name in _list_keys(table))
-    elif not in_memory or sum(number * units for number, units in held) <= ROWS_AT_ONCE:
+    elif not stays_open or sum(number * units for number, units in held) <= ROWS_AT_ONCE:
         pieces = _cut_into_pieces(connection, people, quote(unit))
         later = CountedLater.of(_count_over_groups(connection, table, quote(unit), pieces))
     return PeopleReport(count, median, most_have, largest, most, groups, above, later)

@@ -12,7 +12,6 @@ MET = f"{HIDDEN}_met"  # TRUE: joins of private tables and groups of undeclared 
 STEPS = f"{HIDDEN}_steps_"  # the column in steps of the grid of its declared bounds
 
 EMPTY = f"{HIDDEN}_empty_"  # a catalog of empty tables, beside a snapshot
-UNWEIGHED = f"{HIDDEN}_unweighed_"  # a table in memory whose rows all weigh 1; a view adds that
 
 # columns of a query that measures a plan
 HELD = f"{HIDDEN}_held"  # the divisor of a row's weight, where rows come from several tables

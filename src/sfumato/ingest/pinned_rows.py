@@ -16,7 +16,7 @@ from sfumato.catalog.public_grid import choose_exponent
 from sfumato.errors import CatalogError, KernelFault
 from sfumato.ingest.canonical import WHOLE
 from sfumato.ingest.counting import RANGE_BITS, note_absent, pack_outcomes, pass_on_parsed
-from sfumato.ingest.hidden_names import MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT, UNWEIGHED
+from sfumato.ingest.hidden_names import MET, PEOPLE, ROWS_OF_UNIT, STEPS, UNIT
 from sfumato.ingest.join_cap import mark_met
 from sfumato.ingest.parsing import choose_sql_type, clamp_column, parse_column, round_half_up, write_double
 from sfumato.ingest.source_refusals import build_public_count_error, build_records_error, build_rows_error
@@ -27,23 +27,16 @@ from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.plan import Grid
 
 PUSHDOWNS = ("type_pushdown", "scalar_fn_pushdown")  # into a CSV reader, which drops rows where TRY_CAST gives NULL
-CONSTANTS = {ROWS_OF_UNIT: "1", MET: "true"}  # where no unit has more rows than its bound
 STATISTICS = "statistics_propagation"  # Parquet files state limits of their numbers that leave out NaN
 
 
 def write_rows(
-    connection: duckdb.DuckDBPyConnection,
-    table: Table,
-    source: SourceRelation,
-    show_step: Callable[[str], None],
-    *,
-    as_view: bool = False,
+    connection: duckdb.DuckDBPyConnection, table: Table, source: SourceRelation, show_step: Callable[[str], None]
 ) -> None:
     """Write the pinned table, and the table PEOPLE for a table with a unit column.
 
     Where no unit has more rows than its bound, every row weighs 1 and is met: ROWS_OF_UNIT and MET are then computed
-    columns that take no place. With `as_view` the pinned table is a view that adds them as constants: DuckDB binds the
-    expression of a computed column anew for every 2,048 rows that it writes, which takes a fifth of the time.
+    columns that take no place.
 
     Claim: K-35. Each row has its unit's number of rows, or 1 where that is within max_rows_per_unit; MET marks at most
         TIMES_MET * max_rows_per_unit rows of a unit.
@@ -60,14 +53,9 @@ def write_rows(
         _disable(connection, (*PUSHDOWNS, STATISTICS))
         weighed = weighed or _count(connection, f"({_select_over(table)} LIMIT 1)") > 0
     show_step("rows")
-    as_view = as_view and not weighed and table.unit is not ROW
-    name = quote(UNWEIGHED + table.name if as_view else table.name)
-    defined = _define_columns(table, source, weighed=weighed, as_view=as_view)
-    connection.execute(f"CREATE OR REPLACE TABLE {name} ({defined})")
+    name = quote(table.name)
+    connection.execute(f"CREATE OR REPLACE TABLE {name} ({_define_columns(table, source, weighed=weighed)})")
     connection.execute(f"INSERT INTO {name} BY NAME {_select_rows(table, source, unit, weighed=weighed)}")
-    if as_view:
-        added = ", ".join(f"{value} AS {quote(column)}" for column, value in CONSTANTS.items())
-        connection.execute(f"CREATE OR REPLACE VIEW {quote(table.name)} AS SELECT *, {added} FROM {name}")
     if table.unit is not ROW and weighed:
         mark_met(connection, table)
 
@@ -150,22 +138,20 @@ def find_grids(table: Table) -> dict[str, Grid]:
     return grids
 
 
-def _define_columns(table: Table, source: SourceRelation, *, weighed: bool, as_view: bool) -> str:
+def _define_columns(table: Table, source: SourceRelation, *, weighed: bool) -> str:
     """The columns for CREATE TABLE. Packing: columns of numbers are read and added up fastest as they are."""
     columns = list_columns(table)
     if table.unit is not ROW and source.columns[find_owner_column(table)] in WHOLE:
         columns[UNIT] = source.columns[find_owner_column(table)]
     defined = []
-    computed = {} if weighed or table.unit is ROW else CONSTANTS
+    computed = {} if weighed or table.unit is ROW else {ROWS_OF_UNIT: "1", MET: "true"}
     for name, kind in columns.items():
         packing = f" USING COMPRESSION {'bitpacking' if name.startswith(STEPS) else 'uncompressed'}"
         how = f" GENERATED ALWAYS AS ({computed[name]}) VIRTUAL" if name in computed else packing
-        if not as_view or name not in computed:
-            defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else how}")
+        defined.append(f"{quote(name)} {kind}{'' if kind == 'VARCHAR' else how}")
     # outcomes are dropped once they are counted: looking for a better packing would take longer than writing them
     counted = pack_outcomes(source.list_doubtful(list_kept(table)))
-    outcomes = [f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in counted]
-    return ", ".join([*defined, *outcomes])
+    return ", ".join([*defined, *(f"{quote(name)} USMALLINT USING COMPRESSION uncompressed" for name in counted)])
 
 
 def select_typed(
@@ -218,9 +204,9 @@ def _write_steps(name: str, declared: ColumnDeclaration, grid: Grid) -> str:
     """A numeric column on its grid, ⌊x/γ + ½⌋. It is within its bounds in steps, because rounding keeps the order."""
     column, kind = quote(name), _choose_step_type(grid)
     if not isinstance(declared, Integer):
-        scaled = f"({column} * {write_double(2.0**-grid.exponent)})"
         # ROUND is exact, and rounds halves away from zero: of numbers from 0 upwards, as is wanted, and faster
-        return f"CAST({f'ROUND({scaled})' if grid.lower >= 0 else round_half_up(scaled)} AS {kind})"
+        write = "ROUND({})".format if grid.lower >= 0 else round_half_up
+        return f"CAST({write(f'({column} * {write_double(2.0**-grid.exponent)})')} AS {kind})"
     if grid.exponent > 0:
         raise KernelFault("The grid of whole numbers is one, or finer.")
     return f"(CAST({column} AS {kind}) * {1 << -grid.exponent})"

@@ -35,24 +35,23 @@ def pin(
     folder: Path | None = None,
     loading: Loading = AS_USUAL,
     *,
-    in_memory: bool = False,
+    stays_open: bool = False,
 ) -> TableReport:
     """Read the source, on the owner's path, into a table of the declared names and types; report what that changed.
 
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
-    `in_memory`: only this process reads the table, and does so through this connection. The report may then count when
-    it is read.
+    `stays_open`: does the connection stay open after the load? Then the report may count when it is read.
     """
     with show_progress(connection, _write_title(table), quiet=loading.quiet) as show_step:
 
         def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")
             malformed = sum(map(len, source.malformed.values()))
-            report = _report_rows(connection, described, source, malformed, counts, in_memory=in_memory)
+            report = _report_rows(connection, described, source, malformed, counts, stays_open=stays_open)
             return add_problems(report, described, partial(_sample_lost, connection, described, source))
 
-        read = partial(read_table, connection, table, data, folder, show_step, report_rows, in_memory=in_memory)
+        read = partial(read_table, connection, table, data, folder, show_step, report_rows)
         return hide_errors(table.name, read)
 
 
@@ -79,7 +78,7 @@ def _report_rows(
     malformed: int,
     counts: CountsReport | None,
     *,
-    in_memory: bool,
+    stays_open: bool,
 ) -> TableReport:
     """What the load of a table did, from its outcomes and its people."""
     select_outcomes = partial(_select_outcomes, table, source)
@@ -92,7 +91,7 @@ def _report_rows(
         records = counts.records + malformed
         return TableReport(table.name, records, malformed, 0, rows, reported, people, counts=counts)
     with use_statistics(connection):
-        people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT, in_memory=in_memory)
+        people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT, stays_open=stays_open)
     total = f"SUM({quote(ROWS_OF_UNIT)})"
     query = f"SELECT {total}, {total} FILTER (WHERE {quote(UNIT)} IS NULL) FROM {PEOPLE}"
     in_all, without_unit = (int(count or 0) for count in connection.execute(query).fetchall()[0])

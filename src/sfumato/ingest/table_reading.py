@@ -13,7 +13,7 @@ import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.count_survey import expand_counts
-from sfumato.ingest.counting import is_counted_later, use_statistics
+from sfumato.ingest.counting import is_counted_later
 from sfumato.ingest.declared_versions import keep_version
 from sfumato.ingest.hidden_names import PEOPLE
 from sfumato.ingest.load_report import CountsReport
@@ -36,13 +36,8 @@ def read_table(  # noqa: PLR0917 - one caller
     folder: Path | None,
     show_step: Callable[[str], None],
     report_rows: ReportRows[Report],
-    *,
-    in_memory: bool = False,
 ) -> Report:
-    """Read a source into a table of the declared names and types, and report on its rows.
-
-    In memory, where only this process reads it, the table may be a view.
-    """
+    """Read a source into a table of the declared names and types, and report on its rows."""
     counts = None
     with open_source(connection, declared, data, folder) as found:
         check_readable(connection, declared, found)
@@ -51,11 +46,9 @@ def read_table(  # noqa: PLR0917 - one caller
         with read_row_by_row(connection):
             if table.count_column is not None:
                 source, counts = expand_counts(connection, table, found)
-            later = is_counted_later(table, found)
-            source = replace(source, doubtful=() if later else None)
-            write_rows(connection, table, source, show_step, as_view=in_memory and later)
-            with use_statistics(connection):
-                lost = find_lost_rows(connection, table, found if counts is None else source)
+            source = replace(source, doubtful=() if is_counted_later(table, found) else None)
+            write_rows(connection, table, source, show_step)
+            lost = find_lost_rows(connection, table, found if counts is None else source)
             drop_repeats(connection, table)
             report = report_rows(table, source, counts)
         connection.execute(f"DROP TABLE IF EXISTS {PEOPLE}")

@@ -1,8 +1,8 @@
 """The embedded engine: it runs plans on DuckDB, over a pinned snapshot, in a sealed read-only connection."""
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,10 @@ from sfumato.engines.plan_queries import PlanQueries
 from sfumato.engines.sql.dialect import DUCKDB
 from sfumato.ingest.connections import ONE_THREAD, SEALED, connect_to_pin, has_small_tables
 from sfumato.ingest.declared_versions import read_versions
-from sfumato.ingest.hidden_names import UNWEIGHED
 from sfumato.ingest.load_report import AS_USUAL, Loading, LoadReport, combine_reports
 from sfumato.ingest.public import add_facts
 from sfumato.ingest.snapshot import order_tables, pin
 from sfumato.ingest.snapshot_file import Prepared, add, open_to_read, prepare
-from sfumato.ingest.sql_quoting import quote
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates
 
@@ -36,15 +34,13 @@ class DuckDBEngine:
 
     snapshot_name = "snapshot.duckdb"
 
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table], unweighed: Collection[str] = ()
-    ) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Table]) -> None:
         """The connection is sealed. A table that is not pinned as it is declared is refused."""
         self._connection = connection
         self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = read_versions(connection, tables)
         self.tables = add_facts(connection, tables)
-        self._queries = PlanQueries(self.tables, tables, DUCKDB, unweighed)
+        self._queries = PlanQueries(self.tables, tables, DUCKDB)
         self._empty = EmptyTables(self.tables, connection)
         self._kept = KeptResults()
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
@@ -63,14 +59,13 @@ class DuckDBEngine:
             ordered = order_tables({name: table for name, (table, _) in tables.items()})
             data = (tables[table.name][1] for table in ordered)
             report = combine_reports(
-                (pin(connection, *both, None, loading, in_memory=True) for both in zip(ordered, data, strict=True)),
+                (pin(connection, *both, None, loading, stays_open=True) for both in zip(ordered, data, strict=True)),
                 loading,
             )
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
                 connection.execute(f"SET {setting} = {value}")
-            unweighed = _list_unweighed(connection, tables)
-            engine = cls(connection, {name: table for name, (table, _) in tables.items()}, unweighed)
+            engine = cls(connection, {name: table for name, (table, _) in tables.items()})
             engine.load_report = report
             return engine
         except BaseException:
@@ -151,16 +146,6 @@ class DuckDBEngine:
         while self._cursors:
             self._cursors.pop().close()
         self._connection.close()
-
-
-def _list_unweighed(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> list[str]:
-    """The pinned tables that are views, because every row weighs 1 (see `pinned_rows.write_rows`)."""
-    found = []
-    for name in names:
-        with suppress(duckdb.CatalogException):  # there is no such table; to list all tables takes DuckDB longer
-            connection.execute(f"DESCRIBE {quote(UNWEIGHED + name)}")
-            found.append(name)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
