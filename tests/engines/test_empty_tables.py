@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -121,6 +122,18 @@ def test_no_data_is_touched(engine):
         engine.aggregate(planned(QUESTIONS[0], engine.dataset))
 
 
+def test_no_pinned_table_is_found(engine):
+    """A query is bound to the declared columns, not to those of the snapshot beside them."""
+    engine._connection.execute("CREATE TABLE u (x INTEGER)")
+    engine._connection.execute("SELECT x FROM u")
+    engine._empty.bind("SELECT age FROM t")
+    with pytest.raises(duckdb.Error):
+        engine._empty.bind("SELECT x FROM u")
+    with engine._empty._empty().cursor() as cursor:
+        cursor.execute(f"USE {engine._empty._catalog}")
+        assert cursor.sql("SELECT COUNT(*) FROM t").fetchall() == [(0,)]
+
+
 def test_a_table_that_is_not_there_is_refused(engine):
     other = Dataset("t", [Table("u", None, sf.ROW, {"x": sf.Integer(0, 1)})], sf.Budget(epsilon=1))
     plan = choose_plan(bind(parse("SELECT SUM(x) AS s FROM u"), other), sf.PureDP(1), other, {"u": "1"}).plan
@@ -134,11 +147,21 @@ def test_queries_that_differ_in_literals_are_bound_once(engine, monkeypatch):
 
     class Counted:
         def cursor(self):
+            self.real = made.cursor()
             return self
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *failure):
+            self.real.close()
+
+        def execute(self, query):
+            return self.real.execute(query)
 
         def sql(self, query):
             bound.append(query)
-            return made.cursor().sql(query)
+            return self.real.sql(query)
 
     monkeypatch.setattr(engine._empty, "_empty", Counted)
     for age in range(8, 12):

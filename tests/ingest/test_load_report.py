@@ -13,6 +13,7 @@ from pyarrow import parquet
 import sfumato as sf
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.ingest import counting
 
 COLUMNS = {
     "pid": sf.Id(),
@@ -113,6 +114,28 @@ def test_groups_of_people_are_those_of_a_plain_count(rows, most):
     for index, name in ((1, "city"), (2, "smoker")):
         groups = [{row[index] for row in kept if row[0] == pid} for pid in {row[0] for row in rows}]
         assert dict(people.over_max_groups)[name] == sum(len(keys) > most for keys in groups)
+
+
+@pytest.mark.parametrize("source", ["parquet"], indirect=True)
+@pytest.mark.filterwarnings("ignore::sfumato.errors.LoadWarning")
+def test_groups_of_a_large_table_are_counted_when_they_are_read(source, monkeypatch):
+    """The same numbers, and only while the data is there."""
+    counted, real = [], counting._count_over_groups
+    monkeypatch.setattr(counting, "_count_over_groups", lambda *given: counted.append(given) or real(*given))
+    monkeypatch.setattr(counting, "ROWS_AT_ONCE", 0)
+    wanted = {"city": 1, "stage": 0, "smoker": 1}
+    budget = sf.Budget(epsilon=1)
+    given = {"unit": "pid", "columns": COLUMNS, "budget": budget, "max_rows_per_unit": 2, "max_groups_per_unit": 2}
+    with sf.protect(source, name="t", **given) as read, sf.protect(source, name="t", **given) as unread:
+        assert not counted
+        found = read.load_report["t"].people
+        assert dict(found.over_max_groups) == wanted
+        assert dict(found.over_max_groups) == wanted
+        assert len(counted) == 1
+        assert read.load_report.as_json()["tables"][0]["people"]["over_max_groups"]["city"]["people"] == 1
+    assert dict(found.over_max_groups) == wanted
+    with pytest.raises(sf.errors.InvalidParameter, match="closed"):
+        _ = unread.load_report["t"].people.over_max_groups
 
 
 def test_many_categories_are_counted_too():

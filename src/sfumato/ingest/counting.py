@@ -1,11 +1,12 @@
-"""Counting what a load does to each value, in the pass that reads the source.
+"""Counting what a load does to each value.
 
-Beside the columns, the load writes small numbers for each row: what became of its values, of five columns in one
-number. The numbers are counted and dropped before the table is used, so a snapshot holds none of them. Columns all of
-whose values are kept as they are need no such numbers: one look at the source finds these columns.
+What became of a row's values is a small number, of five columns in one. Where a source can be read once more, the
+numbers are computed after the load, and only of columns that hold a value which a lost one would have become: most
+columns hold none. Else the load writes the numbers beside the columns. They are counted and dropped before the table is
+used, so a snapshot holds none of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import assert_never
@@ -15,12 +16,15 @@ import duckdb
 from sfumato.catalog.catalog_keys import NAMES
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real, Text
 from sfumato.catalog.dataset import Table
+from sfumato.errors import InvalidParameter
 from sfumato.ingest.canonical import FLOATS, INTEGERS
+from sfumato.ingest.connections import ROWS_AT_ONCE
 from sfumato.ingest.hidden_names import ABSENT, OUTCOME, PARSED, VALUE
-from sfumato.ingest.load_report import ColumnReport, PeopleReport
-from sfumato.ingest.parsing import match_category, parse_column, round_half_up, write_double
+from sfumato.ingest.load_report import ColumnReport, CountedLater, GroupsOver, PeopleReport
+from sfumato.ingest.parsing import choose_sql_type, match_category, round_half_up
+from sfumato.ingest.source_refusals import build_rows_error
 from sfumato.ingest.source_relation import SourceRelation
-from sfumato.ingest.sql_quoting import quote
+from sfumato.ingest.sql_quoting import quote, quote_text
 
 MOST_SAMPLED = 1_000
 AT_ONCE = 5  # columns in one number: so few outcomes are counted in an array, not in a hash table
@@ -94,46 +98,59 @@ def write_outcome(name: str, declared: ColumnDeclaration) -> str:
     return f"CASE {cases} ELSE {Outcome.KEPT:d} END"
 
 
-def find_doubtful(
-    connection: duckdb.DuckDBPyConnection, columns: Mapping[str, ColumnDeclaration], source: SourceRelation
-) -> tuple[str, ...]:
-    """The columns in which the load changes or loses a value; of CSV files all, since reading them twice takes long."""
-    if source.records is not None or not columns:
-        return tuple(columns)
-    kinds = {name: source.columns[name] for name in columns}
-    parsed = ", ".join(
-        f"{parse_column(name, declared, kinds[name], source.reading)} AS {quote(name)}"
-        for name, declared in columns.items()
-    )
-    kept = ", ".join(_count_kept(name, columns[name], kinds[name]) for name in columns)
-    query = f"SELECT COUNT(*), {kept} FROM (SELECT {parsed} FROM {source.relation})"
-    rows, *counts = connection.execute(query).fetchall()[0]
-    return tuple(name for name, count in zip(columns, counts, strict=True) if count != rows)
+def is_counted_later(table: Table, source: SourceRelation) -> bool:
+    """Are outcomes counted after the load, by reading the columns that may have lost a value once more?
 
-
-def _count_kept(name: str, declared: ColumnDeclaration, kind: str) -> str:
-    """How many parsed values are kept as they are: only then is their outcome KEPT.
-
-    COUNT of a value takes a third of the time of a filter by IS NOT NULL: DuckDB reads a value of a dictionary once.
+    Else they are written with the rows: CSV files take long to read, and rows that repeat a unique key are dropped.
     """
-    column = quote(name)
+    return source.records is None and not table.unique
+
+
+def find_suspects(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: Mapping[str, ColumnDeclaration],
+    source: SourceRelation,
+) -> dict[str, ColumnDeclaration]:
+    """The columns in which the load may have changed or lost a value, by the values that it would have put there."""
+    if not columns:
+        return {}
+    tests = ", ".join(_hold_substitute(name, columns[name], source.columns[name]) for name in columns)
+    with use_statistics(connection):
+        found = connection.execute(f"SELECT {tests} FROM {quote(table)}").fetchall()[0]
+    return {name: declared for (name, declared), suspect in zip(columns.items(), found, strict=True) if suspect}
+
+
+def _hold_substitute(name: str, declared: ColumnDeclaration, kind: str) -> str:
+    """Whether a pinned column holds what `clamp_column` makes of a value that it cannot keep."""
+    substitutes: list[object] = []
     match declared:
-        case Integer(lower=lower, upper=upper) if kind in INTEGERS:
-            within = f"{lower}::BIGINT AND {upper}::BIGINT"
+        case Integer() if kind not in INTEGERS:
+            return "COUNT(*) > 0"  # a rounded value looks as any other
         case Integer(lower=lower, upper=upper):
-            within = f"{write_double(lower)} AND {write_double(upper)} AND FLOOR({column}) = {column}"
+            substitutes = [lower, upper, (lower + upper) // 2]
         case Real(lower=lower, upper=upper):
-            within = f"{write_double(lower)} AND {write_double(upper)}"
+            substitutes = [float(lower), float(upper), (lower + upper) / 2]
         case Date(lower=lower, upper=upper) | DateTime(lower=lower, upper=upper):
-            kind = "TIMESTAMP" if isinstance(declared, DateTime) else "DATE"
-            within = f"{kind} '{lower}' AND {kind} '{upper}'"
-        case Category():
-            return f"COUNT({match_category(column, declared)})"
-        case Boolean() | Text() | Id():
-            return f"COUNT({column})"
+            substitutes = [lower, upper, lower + (upper - lower) // 2]
+        case Category(values=values):
+            substitutes = [values[0]]
+        case Boolean():
+            substitutes = [False]
+        case Text():
+            substitutes = [""]
+        case Id():
+            pass
         case _:
             assert_never(declared)
-    return f"COUNT(*) FILTER (WHERE {column} BETWEEN {within})"
+    column, tests = quote(name), []
+    if getattr(declared, "nullable", True):
+        tests, substitutes = [f"COUNT(*) > COUNT({column})"], substitutes[:-1]
+    if substitutes:
+        stored = choose_sql_type(declared)
+        equal = " OR ".join(f"{column} = CAST({quote_text(str(value))} AS {stored})" for value in substitutes)
+        tests.append(f"COALESCE(bool_or({equal}), false)")
+    return " OR ".join(tests)
 
 
 def count_outcomes(
@@ -141,18 +158,37 @@ def count_outcomes(
     table: str,
     columns: Mapping[str, ColumnDeclaration],
     source: SourceRelation,
+    select_outcomes: Callable[[Mapping[str, ColumnDeclaration]], str],
 ) -> tuple[int, dict[str, ColumnReport]]:
-    """The rows of a table that was just written, and the report of each column; the outcomes are dropped."""
+    """The rows of a table that was just written, and the report of each column; written outcomes are dropped.
+
+    `select_outcomes` makes the query of the outcomes of a few columns over the source.
+    """
     counted: list[tuple[int, int, int]] = []
+    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
     noted = source.list_doubtful(columns)
     for number, column in enumerate(pack_outcomes(noted)):
-        query = f"SELECT {quote(column)}, COUNT(*) FROM {quote(table)} GROUP BY ALL"
-        counted += [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
+        counted += _count_packed(connection, quote(table), number, column)
         connection.execute(f"ALTER TABLE {quote(table)} DROP COLUMN {quote(column)}")
-    rows = int(connection.execute(f"SELECT COUNT(*) FROM {quote(table)}").fetchall()[0][0])
-    found = report_columns(noted, rows, counted)
+    if source.doubtful is not None:
+        noted = find_suspects(connection, table, columns, source)
+        names = list(noted)
+        for number, begin in enumerate(range(0, len(names), AT_ONCE)):
+            some = {name: noted[name] for name in names[begin : begin + AT_ONCE]}
+            found = _count_packed(connection, f"({select_outcomes(some)})", number, f"{OUTCOME}0")
+            if sum(count for *_, count in found) != rows:
+                raise build_rows_error(table)
+            counted += found
+    found_columns = report_columns(noted, rows, counted)
     kept = {name: ColumnReport(name, NAMES[type(declared)], rows) for name, declared in columns.items()}
-    return rows, kept | found
+    return rows, kept | found_columns
+
+
+def _count_packed(
+    connection: duckdb.DuckDBPyConnection, relation: str, number: int, column: str
+) -> list[tuple[int, int, int]]:
+    query = f"SELECT {quote(column)}, COUNT(*) FROM {relation} GROUP BY ALL"
+    return [(number, digits, count) for digits, count in connection.execute(query).fetchall()]
 
 
 def report_columns(
@@ -189,18 +225,25 @@ def use_statistics(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 
 
 def count_people(
-    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str
+    connection: duckdb.DuckDBPyConnection, table: Table, people: str, rows_of_unit: str, unit: str, *, stays_open: bool
 ) -> PeopleReport:
-    """How many rows and groups people have, of a table with one row for each person and of the pinned one."""
+    """How many rows and groups people have, of a table with one row for each person and of the pinned one.
+
+    `stays_open`: the connection does, so the groups of a large table are counted when they are read.
+    """
     most, groups = table.max_rows_per_unit, table.max_groups_per_unit
     rows = quote(rows_of_unit)
     spread = f"SELECT {rows}, COUNT(*) FROM {people} WHERE {quote(unit)} IS NOT NULL GROUP BY {rows} ORDER BY {rows}"
     held = [(int(number), int(count)) for number, count in connection.execute(spread).fetchall()]
     count, above = sum(units for _, units in held), sum(units for number, units in held if number > most)
     median, most_have, largest = (_find_quantile(held, count, percent) for percent in (50, 95, 100))
-    grouped = _count_over_groups(connection, table, people, quote(unit)) if largest > groups else {}
-    over_groups = tuple((name, grouped.get(name, 0)) for name in _list_keys(table))
-    return PeopleReport(count, median, most_have, largest, most, groups, above, over_groups)
+    later = CountedLater(lambda: _count_groups_later(connection, table, quote(unit)))
+    if largest <= groups:
+        later = CountedLater.of((name, 0) for name in _list_keys(table))
+    elif not stays_open or sum(number * units for number, units in held) <= ROWS_AT_ONCE:
+        pieces = _cut_into_pieces(connection, people, quote(unit))
+        later = CountedLater.of(_count_over_groups(connection, table, quote(unit), pieces))
+    return PeopleReport(count, median, most_have, largest, most, groups, above, later)
 
 
 def _find_quantile(held: Sequence[tuple[int, int]], people: int, percent: int) -> int:
@@ -218,13 +261,25 @@ def _list_keys(table: Table) -> list[str]:
     return [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
 
 
-def _count_over_groups(connection: duckdb.DuckDBPyConnection, table: Table, people: str, unit: str) -> dict[str, int]:
-    """The people in more groups than declared, by each such column."""
-    groups = table.max_groups_per_unit
-    names = [name for name in _list_keys(table) if _count_most_groups(table.columns[name]) > groups]
-    found = dict.fromkeys(names, 0)
+def _count_groups_later(connection: duckdb.DuckDBPyConnection, table: Table, unit: str) -> GroupsOver:
+    try:
+        cursor = connection.cursor()  # of its own: another thread may be answering
+    except duckdb.ConnectionException:
+        hint = "Read the groups of people in load_report before the curator is closed."
+        raise InvalidParameter("curator", "must be open", "one that was closed", hint) from None
+    with cursor:
+        return _count_over_groups(cursor, table, unit, ["true"])
+
+
+def _count_over_groups(
+    connection: duckdb.DuckDBPyConnection, table: Table, unit: str, pieces: Sequence[str]
+) -> GroupsOver:
+    """The people in more groups than declared, by each column of known values."""
+    groups, keys = table.max_groups_per_unit, _list_keys(table)
+    names = [name for name in keys if _count_most_groups(table.columns[name]) > groups]
+    found = dict.fromkeys(keys, 0)
     if not names:
-        return found
+        return tuple(found.items())
     null = ", ".join(f"COUNT(*) > COUNT({quote(name)})" for name in names)
     nulls = connection.execute(f"SELECT {null} FROM {quote(table.name)}").fetchall()[0]
     over = [
@@ -233,11 +288,11 @@ def _count_over_groups(connection: duckdb.DuckDBPyConnection, table: Table, peop
     ]
     inner = f"SELECT {', '.join(over)} FROM {quote(table.name)}"
     counts = ", ".join(f"COUNT(*) FILTER (WHERE o{index})" for index in range(len(names)))
-    for some in _cut_into_pieces(connection, people, unit):
+    for some in pieces:
         query = f"SELECT {counts} FROM ({inner} WHERE {some} GROUP BY {unit})"
         for name, count in zip(names, connection.execute(query).fetchall()[0], strict=True):
             found[name] += int(count)
-    return found
+    return tuple(found.items())
 
 
 def _cut_into_pieces(connection: duckdb.DuckDBPyConnection, people: str, unit: str) -> list[str]:

@@ -11,6 +11,8 @@ ROWS_OF_UNIT = f"{HIDDEN}_rows"  # how many rows of the snapshot belong to that 
 MET = f"{HIDDEN}_met"  # TRUE: joins of private tables and groups of undeclared keys read this row
 STEPS = f"{HIDDEN}_steps_"  # the column in steps of the grid of its declared bounds
 
+EMPTY = f"{HIDDEN}_empty_"  # a catalog of empty tables, beside a snapshot
+
 # columns of a query that measures a plan
 HELD = f"{HIDDEN}_held"  # the divisor of a row's weight, where rows come from several tables
 KEY = f"{HIDDEN}_key_"  # the value of a key; GROUP BY must mean this alias and no declared column

@@ -3,8 +3,9 @@
 The report exists in the process that read the source, and is not stored. Nothing on an analyst's path reads it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from sfumato.errors import CatalogError
@@ -54,9 +55,43 @@ class ColumnReport:
         return self.unreadable + self.undeclared + self.clamped_below + self.clamped_above
 
 
+GroupsOver = tuple[tuple[str, int], ...]  # columns of known values, and how many people are in more groups by each
+
+
+class CountedLater:
+    """The people in more groups than declared, counted when they are first read: this takes long in a large table."""
+
+    def __init__(self, count: Callable[[], GroupsOver]) -> None:
+        self._count = count
+        self._found: GroupsOver | None = None
+        self._counting = threading.Lock()
+
+    @classmethod
+    def of(cls, found: Iterable[tuple[str, int]]) -> "CountedLater":
+        """Those that are known already."""
+        known = tuple(found)
+        return cls(lambda: known)
+
+    def read(self) -> GroupsOver:
+        """Count, unless it is done."""
+        with self._counting:
+            if self._found is None:
+                self._found = self._count()
+            return self._found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CountedLater) and self.read() == other.read()
+
+    def __hash__(self) -> int:
+        return hash(self.read())
+
+
+IN_NO_GROUP = CountedLater.of(())
+
+
 @dataclass(frozen=True, slots=True)
 class PeopleReport:
-    """How the rows are spread over people. `over_max_groups`: per column of known values, the people in more groups."""
+    """How the rows are spread over people."""
 
     people: int
     rows_median: int
@@ -65,7 +100,12 @@ class PeopleReport:
     max_rows_per_unit: int
     max_groups_per_unit: int
     over_max_rows: int
-    over_max_groups: tuple[tuple[str, int], ...] = ()
+    groups: CountedLater = field(default=IN_NO_GROUP, repr=False)
+
+    @property
+    def over_max_groups(self) -> GroupsOver:
+        """Per column of known values, the people in more groups than max_groups_per_unit."""
+        return self.groups.read()
 
     def share(self, people: int) -> float:
         """So many people as a share of all."""
@@ -174,7 +214,8 @@ class TableReport:
         if self.people is not None:
             people = self.people
             over = {name: {"people": count, "share": people.share(count)} for name, count in people.over_max_groups}
-            found["people"] = asdict(people) | {
+            counts = {one.name: getattr(people, one.name) for one in fields(people) if one.name != "groups"}
+            found["people"] = counts | {
                 "share_over_max_rows": people.share(people.over_max_rows),
                 "over_max_groups": over,
             }

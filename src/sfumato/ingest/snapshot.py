@@ -7,11 +7,13 @@ from pathlib import Path
 
 import duckdb
 
+from sfumato.catalog.columns import ColumnDeclaration
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.names import find_name
 from sfumato.ingest.canonical import spell_column
 from sfumato.ingest.counting import Outcome, count_outcomes, count_people, sample_lost_values, use_statistics
 from sfumato.ingest.hidden_names import PEOPLE, ROWS_OF_UNIT, UNIT, VALUE
+from sfumato.ingest.ids import is_canonical_id, merge_spellings
 from sfumato.ingest.load_report import AS_USUAL, ColumnReport, CountsReport, Loading, PeopleReport, TableReport
 from sfumato.ingest.pinned_rows import list_kept, select_typed
 from sfumato.ingest.problems import add_problems
@@ -20,6 +22,7 @@ from sfumato.ingest.source_refusals import hide_errors
 from sfumato.ingest.source_relation import SourceRelation
 from sfumato.ingest.sql_quoting import quote
 from sfumato.ingest.table_reading import read_table
+from sfumato.ingest.unit_rows import find_owner_column, spell_owner
 from sfumato.kernel.neighbours import ROW
 
 FIRST_ROWS = 100_000  # of a source, in which examples of rare losses are looked for
@@ -31,18 +34,21 @@ def pin(
     data: object,
     folder: Path | None = None,
     loading: Loading = AS_USUAL,
+    *,
+    stays_open: bool = False,
 ) -> TableReport:
     """Read the source, on the owner's path, into a table of the declared names and types; report what that changed.
 
     Values are clamped to their bounds. NaN, failed casts and undeclared categories become NULL, or the public midpoint
     where a column is declared not nullable. Rows without a unit are dropped. Numbers are also stored on their grid.
+    `stays_open`: does the connection stay open after the load? Then the report may count when it is read.
     """
     with show_progress(connection, _write_title(table), quiet=loading.quiet) as show_step:
 
         def report_rows(described: Table, source: SourceRelation, counts: CountsReport | None) -> TableReport:
             show_step("load report")
             malformed = sum(map(len, source.malformed.values()))
-            report = _report_rows(connection, described, source, malformed, counts)
+            report = _report_rows(connection, described, source, malformed, counts, stays_open=stays_open)
             return add_problems(report, described, partial(_sample_lost, connection, described, source))
 
         read = partial(read_table, connection, table, data, folder, show_step, report_rows)
@@ -71,9 +77,12 @@ def _report_rows(
     source: SourceRelation,
     malformed: int,
     counts: CountsReport | None,
+    *,
+    stays_open: bool,
 ) -> TableReport:
     """What the load of a table did, from its outcomes and its people."""
-    rows, columns = count_outcomes(connection, table.name, list_kept(table), source)
+    select_outcomes = partial(_select_outcomes, table, source)
+    rows, columns = count_outcomes(connection, table.name, list_kept(table), source, select_outcomes)
     if table.unit is ROW:
         people = None if table.public else PeopleReport(rows, 1, 1, 1, 1, 1, 0)
         if counts is None:
@@ -82,7 +91,7 @@ def _report_rows(
         records = counts.records + malformed
         return TableReport(table.name, records, malformed, 0, rows, reported, people, counts=counts)
     with use_statistics(connection):
-        people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT)
+        people = count_people(connection, table, PEOPLE, ROWS_OF_UNIT, UNIT, stays_open=stays_open)
     total = f"SUM({quote(ROWS_OF_UNIT)})"
     query = f"SELECT {total}, {total} FILTER (WHERE {quote(UNIT)} IS NULL) FROM {PEOPLE}"
     in_all, without_unit = (int(count or 0) for count in connection.execute(query).fetchall()[0])
@@ -92,6 +101,17 @@ def _report_rows(
     reported = tuple(columns[name] for name in table.columns)
     records = in_all + malformed
     return TableReport(table.name, records, malformed, without_unit, rows, reported, people, repeated=repeated)
+
+
+def _select_outcomes(table: Table, source: SourceRelation, columns: Mapping[str, ColumnDeclaration]) -> str:
+    """The query of what became of the values of some columns, in the rows of the source that were pinned."""
+    noted = replace(source, doubtful=None)
+    if table.unit is ROW:
+        return select_typed(columns, noted, {}, {})
+    unit = spell_owner(table, source)
+    if table.unit is not None and not is_canonical_id(source.columns[find_owner_column(table)]):
+        unit = merge_spellings(unit)
+    return f"SELECT * FROM ({select_typed(columns, noted, {}, {UNIT: unit})}) WHERE {quote(UNIT)} IS NOT NULL"
 
 
 def _sample_lost(
@@ -106,5 +126,6 @@ def _sample_lost(
     """Some lost values of a column: from the source's first rows only, where they are few and merely examples."""
     relation = f"(SELECT * FROM {source.relation} LIMIT {FIRST_ROWS})" if first_rows else source.relation
     value = spell_column(quote(column), source.columns[column])  # a plain cast fails for moments beyond the calendar
-    selected = select_typed({column: table.columns[column]}, replace(source, relation=relation), {}, {VALUE: value})
+    noted = replace(source, relation=relation, doubtful=None)
+    selected = select_typed({column: table.columns[column]}, noted, {}, {VALUE: value})
     return sample_lost_values(connection, selected, outcomes)

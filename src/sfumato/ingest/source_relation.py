@@ -20,8 +20,8 @@ class SourceRelation:
     malformed: Mapping[str, Sequence[int]] = field(default_factory=dict)
     reading: TextFormat = PLAIN_TEXT
     untyped: bool = False  # every column is a text because the source has no types
-    doubtful: Collection[str] | None = None  # the columns whose outcomes are counted; None: all
+    doubtful: Collection[str] | None = None  # the columns whose outcomes are written with the rows; None: all
 
     def list_doubtful(self, kept: Mapping[str, ColumnDeclaration]) -> dict[str, ColumnDeclaration]:
-        """Those columns whose outcomes are counted."""
+        """Those columns whose outcomes are written with the rows."""
         return {name: declared for name, declared in kept.items() if self.doubtful is None or name in self.doubtful}

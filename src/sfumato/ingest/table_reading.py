@@ -13,12 +13,12 @@ import duckdb
 
 from sfumato.catalog.dataset import Table
 from sfumato.ingest.count_survey import expand_counts
-from sfumato.ingest.counting import find_doubtful
+from sfumato.ingest.counting import is_counted_later
 from sfumato.ingest.declared_versions import keep_version
 from sfumato.ingest.hidden_names import PEOPLE
 from sfumato.ingest.load_report import CountsReport
 from sfumato.ingest.multiplicities import keep_multiplicities
-from sfumato.ingest.pinned_rows import check_public_counts, find_lost_rows, list_kept, read_row_by_row, write_rows
+from sfumato.ingest.pinned_rows import check_public_counts, find_lost_rows, read_row_by_row, write_rows
 from sfumato.ingest.public import describe_public, keep_facts
 from sfumato.ingest.readers import check_readable, open_source
 from sfumato.ingest.source_relation import SourceRelation
@@ -46,7 +46,7 @@ def read_table(  # noqa: PLR0917 - one caller
         with read_row_by_row(connection):
             if table.count_column is not None:
                 source, counts = expand_counts(connection, table, found)
-            source = replace(source, doubtful=find_doubtful(connection, list_kept(table), found))
+            source = replace(source, doubtful=() if is_counted_later(table, found) else None)
             write_rows(connection, table, source, show_step)
             lost = find_lost_rows(connection, table, found if counts is None else source)
             drop_repeats(connection, table)

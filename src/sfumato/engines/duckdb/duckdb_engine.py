@@ -14,6 +14,7 @@ import numpy.typing as npt
 from sfumato.catalog.dataset import Table
 from sfumato.engines.duckdb.content_version import compute_content_digest
 from sfumato.engines.duckdb.empty_tables import EmptyTables
+from sfumato.engines.duckdb.kept_results import KeptResults
 from sfumato.engines.measured_cells import HeldKeys
 from sfumato.engines.measured_plan import check_binding, measure_plan
 from sfumato.engines.plan_queries import PlanQueries
@@ -40,7 +41,8 @@ class DuckDBEngine:
         self.versions = read_versions(connection, tables)
         self.tables = add_facts(connection, tables)
         self._queries = PlanQueries(self.tables, tables, DUCKDB)
-        self._empty = EmptyTables(self.tables)
+        self._empty = EmptyTables(self.tables, connection)
+        self._kept = KeptResults()
         self._cursors: list[duckdb.DuckDBPyConnection] = []  # idle; a new one takes longer than some queries
         self._busy: dict[int, duckdb.DuckDBPyConnection] = {}  # by the thread that uses it
 
@@ -55,8 +57,10 @@ class DuckDBEngine:
         connection = connect_to_pin()
         try:
             ordered = order_tables({name: table for name, (table, _) in tables.items()})
+            data = (tables[table.name][1] for table in ordered)
             report = combine_reports(
-                (pin(connection, table, tables[table.name][1], None, loading) for table in ordered), loading
+                (pin(connection, *both, None, loading, stays_open=True) for both in zip(ordered, data, strict=True)),
+                loading,
             )
             threads = ONE_THREAD if has_small_tables(connection, tables) else {}
             for setting, value in (threads | SEALED).items():
@@ -130,7 +134,7 @@ class DuckDBEngine:
             cursor = self._connection.cursor()
         self._busy[thread] = cursor
         try:
-            yield _CursorReader(cursor)
+            yield _CursorReader(cursor, self._kept)
         finally:
             del self._busy[thread]
         self._cursors.append(cursor)
@@ -138,6 +142,7 @@ class DuckDBEngine:
     def close(self) -> None:
         """Close the snapshot."""
         self._empty.close()
+        self._kept.clear()
         while self._cursors:
             self._cursors.pop().close()
         self._connection.close()
@@ -148,9 +153,10 @@ class _CursorReader:
     """Reads results through one connection."""
 
     cursor: duckdb.DuckDBPyConnection
+    kept: KeptResults
 
     def read_rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self.cursor.execute(query).fetchall()
+        return self.kept.read(query, lambda text: self.cursor.execute(text).fetchall())
 
     def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
         texts, units = self.cursor.execute(query).fetchnumpy().values()

@@ -14,7 +14,7 @@ from sfumato.engines.spark.spark_columns import quote_name
 from sfumato.ingest.count_survey import refuse_too_many, report_counts, select_outcomes
 from sfumato.ingest.counting import pack_outcomes, report_columns
 from sfumato.ingest.hidden_names import ROWS_OF_UNIT, TIMES, UNIT
-from sfumato.ingest.load_report import ColumnReport, CountsReport, PeopleReport, TableReport
+from sfumato.ingest.load_report import ColumnReport, CountedLater, CountsReport, PeopleReport, TableReport
 from sfumato.ingest.pinned_rows import list_kept
 from sfumato.ingest.problems import add_problems
 from sfumato.ingest.source_relation import SourceRelation
@@ -61,7 +61,8 @@ def count_people(rows: Frame, table: Table, pinned: int) -> PeopleReport:
     names = [name for name, declared in table.columns.items() if isinstance(declared, (Category, Boolean))]
     counted = _count_over_groups(rows, names, groups) if largest > groups and names else [0] * len(names)
     middle, most_have = (_find_quantile(sizes, people, share) for share in (0.5, 0.95))
-    return PeopleReport(people, middle, most_have, largest, most, groups, over, tuple(zip(names, counted, strict=True)))
+    in_groups = CountedLater.of(zip(names, counted, strict=True))
+    return PeopleReport(people, middle, most_have, largest, most, groups, over, in_groups)
 
 
 def _find_quantile(sizes: Sequence[tuple[int, int]], people: int, share: float) -> int:
