@@ -17,6 +17,7 @@ from sfumato.query.dp_options import DpOptions
 from sfumato.query.finish import RELEASED, build_finish, select_released
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
+from sfumato.query.hints import ONLY_PUBLIC
 from sfumato.query.lifted_select import LiftedSelect, needs_lifting
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
 from sfumato.query.public_values import MOST_LISTED, find_public_table, list_public_rows
@@ -58,7 +59,7 @@ class ResultBinder:
             raise build_syntax_refusal(
                 tree,
                 "The question does not need the data",
-                "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
+                ONLY_PUBLIC if tree.find(exp.Table) else "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
             )
         first = self.queries[0]
         if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):

@@ -134,16 +134,20 @@ def _interview(make):
     def between(first, length):
         return lambda rows: make.days(rows, first, length)
 
+    def numbers(low, high):
+        return lambda rows: make.whole(low, high, rows)
+
     ids = np.arange(1, people + 1)
     activity = repeated(5, activity_date=between(date(2022, 1, 1), 181))
     follow = activity.groupby("user_id").activity_date.min().iloc[::3] + timedelta(days=1)
     follow = follow[[person % 5 < 4 for person in follow.index]].reset_index()
     orders = repeated(3, order_date=between(date(2022, 1, 1), 120))
     orders["customer_pref_delivery_date"] = [
-        day + timedelta(days=int(more)) for day, more in zip(orders.order_date, make.whole(0, 3, len(orders)), strict=True)
+        day + timedelta(days=int(more))
+        for day, more in zip(orders.order_date, make.whole(0, 3, len(orders)), strict=True)
     ]
     spend = repeated(4, product=of("refrigerator", "vacuum", "wireless headset", "washing machine"),
-                     spend=lambda rows: make.whole(0, 500, rows), transaction_date=between(date(2021, 6, 1), 570))  # fmt: skip
+                     spend=numbers(0, 500), transaction_date=between(date(2021, 6, 1), 570))  # fmt: skip
     spend["category"] = np.where(spend["product"].isin(["vacuum", "wireless headset"]), "electronics", "appliance")
     transactions = repeated(
         4, country=of("US", "DE"), state=of("approved", "declined"), amount=lambda rows: make.whole(0, 5000, rows),
@@ -163,17 +167,19 @@ def _interview(make):
         "events": repeated(5, app_id=of(1, 2, 3), event_type=of("impression", "click"),
                            timestamp=lambda rows: make.moments(rows, datetime(2021, 9, 1), 600)),
         "viewership": repeated(3, device_type=of("laptop", "tablet", "phone")),
-        "reviews": repeated(4, product_id=of(1, 2, 3), stars=of(5, 4, 3, 2, 1), submit_date=between(date(2022, 1, 1), 365)),
-        "activities": repeated(4, activity_type=of("send", "open", "chat"), time_spent=lambda rows: make.real(90, 2, rows)),
-        "age_breakdown": pd.DataFrame({"user_id": ids, "age_bucket": _weighted(make, ["21-25", "26-30", "31-35"], people)}),
+        "reviews": repeated(4, product_id=of(1, 2, 3), stars=of(5, 4, 3, 2, 1),
+                            submit_date=between(date(2022, 1, 1), 365)),
+        "activities": repeated(4, activity_type=of("send", "open", "chat"),
+                               time_spent=lambda rows: make.real(90, 2, rows)),
+        "age_breakdown": pd.DataFrame({"user_id": ids, "age_bucket": of("21-25", "26-30", "31-35")(people)}),
         "product_spend": spend, "transactions": transactions, "delivery": orders,
         "emails": pd.DataFrame({"user_id": ids, "email_id": ids + 5000}),
-        "texts": pd.DataFrame({"email_id": texted + 5000, "signup_action": _weighted(make, ["Confirmed", "Not Confirmed"], len(texted))}),
+        "texts": pd.DataFrame({"email_id": texted + 5000, "signup_action": of("Confirmed", "Not Confirmed")(len(texted))}),
         "accounts": pd.DataFrame({"user_id": ids, "income": make.whole(5000, 120000, people)}),
         "register": repeated(3, contest_id=of(207, 208, 209, 210, 215)),
-        "queries": repeated(3, query_name=of("Dog", "Cat"), position=lambda rows: make.whole(1, 500, rows), rating=of(5, 1, 4, 3)),
+        "queries": repeated(3, query_name=of("Dog", "Cat"), position=numbers(1, 500), rating=of(5, 1, 4, 3)),
         "courses": repeated(2, **{"class": of("Math", "English", "Biology", "Computer")}),
-        "customer_visits": repeated(3, visited_on=between(date(2022, 1, 1), 31), amount=lambda rows: make.whole(1, 200, rows)),
+        "customer_visits": repeated(3, visited_on=between(date(2022, 1, 1), 31), amount=numbers(1, 200)),
     }  # fmt: skip
 
 
