@@ -37,6 +37,13 @@ LONG_TABLE = (
 RAW_TABLE = "Aggregate the table in a subquery first, or join it inside the subquery that is aggregated."
 
 
+COUNTS_GROUPS = (exp.Count, exp.Avg, exp.Min, exp.Median, exp.Variance, exp.Stddev, exp.StddevSamp, exp.Quantile)
+GROUPS_OF_NOBODY = (
+    "COUNT, AVG, MIN and the like over groups include groups that nobody is in: every declared key is released, with "
+    "noise around 0. Plain SQL has no such groups. HAVING COUNT(*) > m leaves most of them out, with m the margin."
+)
+
+
 class ResultBinder:
     """Finds the queries of a question, and what is computed from their released rows."""
 
@@ -64,6 +71,10 @@ class ResultBinder:
         first = self.queries[0]
         if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):
             return first
+        if any(query.keys and all(key.values is not None for key in query.keys) for query in self.queries) and any(
+            isinstance(node, COUNTS_GROUPS) and node.find_ancestor(exp.Window) is None for node in finished.walk()
+        ):
+            add_caution(GROUPS_OF_NOBODY)
         finish, together = build_finish(finished, self.queries, tuple(self.types))
         beside = tuple(replace(query, together=together) for query in self.queries[1:])
         return replace(first, finish=finish, together=together, beside=beside)
