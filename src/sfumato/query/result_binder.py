@@ -14,6 +14,7 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import QueryError
 from sfumato.query.decided_comparisons import add_caution
 from sfumato.query.dp_options import DpOptions
+from sfumato.query.empty_groups import warn_of_empty_groups
 from sfumato.query.finish import RELEASED, build_finish, select_released
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
@@ -35,13 +36,6 @@ LONG_TABLE = (
     "Join it inside the subquery that is aggregated, or join the answer's rows with it in Python: that is free."
 )
 RAW_TABLE = "Aggregate the table in a subquery first, or join it inside the subquery that is aggregated."
-
-
-COUNTS_GROUPS = (exp.Count, exp.Avg, exp.Min, exp.Median, exp.Variance, exp.Stddev, exp.StddevSamp, exp.Quantile)
-GROUPS_OF_NOBODY = (
-    "COUNT, AVG, MIN and the like over groups include groups that nobody is in: every declared key is released, with "
-    "noise around 0. Plain SQL has no such groups. HAVING COUNT(*) > m leaves most of them out, with m the margin."
-)
 
 
 class ResultBinder:
@@ -68,13 +62,11 @@ class ResultBinder:
                 "The question does not need the data",
                 ONLY_PUBLIC if tree.find(exp.Table) else "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
             )
+        if any(query.keys and all(key.values is not None for key in query.keys) for query in self.queries):
+            warn_of_empty_groups(tree, finished)
         first = self.queries[0]
         if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):
             return first
-        if any(query.keys and all(key.values is not None for key in query.keys) for query in self.queries) and any(
-            isinstance(node, COUNTS_GROUPS) and node.find_ancestor(exp.Window) is None for node in finished.walk()
-        ):
-            add_caution(GROUPS_OF_NOBODY)
         finish, together = build_finish(finished, self.queries, tuple(self.types))
         beside = tuple(replace(query, together=together) for query in self.queries[1:])
         return replace(first, finish=finish, together=together, beside=beside)

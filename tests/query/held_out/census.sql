@@ -61,7 +61,9 @@ SELECT CASE WHEN SUM(age) > 90 THEN 90 ELSE SUM(age) END AS s1 FROM census;
 SELECT age, COUNT(*) AS count_all FROM census GROUP BY age LIMIT 20 OFFSET 1
 --~ SELECT age, COUNT(*) AS count_all FROM census GROUP BY age ORDER BY age LIMIT 20 OFFSET 1
 
+--: all keys
 SELECT SUM(capital_loss) AS s1 FROM census GROUP BY capital_loss;
+--~ SELECT COALESCE(SUM(capital_loss), 0) FROM RANGE(4357) AS all_keys(k) LEFT JOIN census ON capital_loss = k GROUP BY k
 
 SELECT SUM(-100 * age) AS s1 FROM census WHERE age = 40;
 
@@ -84,7 +86,9 @@ SELECT SUM(DISTINCT age) AS my_sum FROM census WHERE sex = 'Female' HAVING COUNT
 
 SELECT COUNT(*) AS res, SUM(DISTINCT age) AS my_sum FROM census GROUP BY CEIL(capital_loss / 100);
 
+--: nobody, missing: groups that nobody is in
 SELECT capital_loss, COUNT(*) AS res, SUM(DISTINCT age) AS my_sum FROM census GROUP BY capital_loss ORDER BY capital_loss, my_sum LIMIT 5;
+--~ SELECT k, COUNT(pid), COALESCE(SUM(DISTINCT age), 0) FROM RANGE(4357) AS all_keys(k) LEFT JOIN census ON capital_loss = k GROUP BY k ORDER BY k LIMIT 5
 
---: refused
+--: refused syntax
 WITH my_table1 AS (SELECT * FROM census), my_table2 AS (SELECT * FROM census) SELECT COUNT(*) AS res, SUM(DISTINCT my_table1.age) AS res1, SUM(DISTINCT my_table2.age) AS res2 FROM my_table1 JOIN my_table2 ON my_table1.fnlwgt = my_table2.fnlwgt;

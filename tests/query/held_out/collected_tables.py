@@ -174,7 +174,9 @@ def _interview(make):
         "age_breakdown": pd.DataFrame({"user_id": ids, "age_bucket": of("21-25", "26-30", "31-35")(people)}),
         "product_spend": spend, "transactions": transactions, "delivery": orders,
         "emails": pd.DataFrame({"user_id": ids, "email_id": ids + 5000}),
-        "texts": pd.DataFrame({"email_id": texted + 5000, "signup_action": of("Confirmed", "Not Confirmed")(len(texted))}),
+        "texts": pd.DataFrame({
+            "email_id": texted + 5000, "signup_action": of("Confirmed", "Not Confirmed")(len(texted)),
+        }),
         "accounts": pd.DataFrame({"user_id": ids, "income": make.whole(5000, 120000, people)}),
         "register": repeated(3, contest_id=of(207, 208, 209, 210, 215)),
         "queries": repeated(3, query_name=of("Dog", "Cat"), position=numbers(1, 500), rating=of(5, 1, 4, 3)),

@@ -4,7 +4,7 @@ SELECT COUNT(*) FROM hits WHERE URL LIKE '%http%' AND Title NOT LIKE '%error%';
 
 SELECT COUNT(DISTINCT URL), COUNT(DISTINCT Title), COUNT(DISTINCT SearchPhrase) FROM hits;
 
---: delta
+--: refused bounds, missing: the declared length of a text
 SELECT BrowserCountry, MIN(LENGTH(URL)), MAX(LENGTH(URL)), AVG(LENGTH(URL)), COUNT(DISTINCT URL) FROM hits WHERE URL <> '' GROUP BY BrowserCountry ORDER BY 5 DESC LIMIT 25;
 
 --: delta
@@ -24,7 +24,7 @@ SELECT EventDate, AVG(SendTiming), AVG(DNSTiming), AVG(ConnectTiming), COUNT(DIS
 
 SELECT EventDate, SUM(IsMobile) AS m, SUM(1 - IsMobile) AS d, SUM(IsRefresh) AS r, COUNT(DISTINCT UserID) AS u FROM hits GROUP BY EventDate ORDER BY EventDate;
 
---: delta
+--: refused unknown-name, missing: REGEXP_REPLACE
 SELECT REGEXP_REPLACE(Referer, '^https?://(?:www\.)?([^/]+)/.*$', '\1') AS host, COUNT(DISTINCT UserID) AS u FROM hits WHERE Referer <> '' GROUP BY host HAVING COUNT(*) > 10 ORDER BY u DESC LIMIT 25;
 
 --: delta
@@ -44,13 +44,13 @@ SELECT RegionID, COUNT(DISTINCT UserID) FILTER (WHERE IsMobile = 1) AS m_users, 
 
 SELECT CASE WHEN AdvEngineID = 0 AND SearchEngineID = 0 THEN 'organic' WHEN AdvEngineID > 0 THEN 'ad' ELSE 'search' END AS src, COUNT(*) AS c, COUNT(DISTINCT UserID) AS u FROM hits GROUP BY src ORDER BY c DESC;
 
---: delta
+--: refused bounds, missing: the declared length of a text
 SELECT URL, AVG(LENGTH(Title)) AS at, COUNT(*) AS c FROM hits WHERE URL <> '' AND Title <> '' GROUP BY URL HAVING COUNT(*) > 10 ORDER BY at DESC LIMIT 25;
 
---: refused
+--: refused syntax
 SELECT * FROM hits WHERE Title LIKE '%Google%' ORDER BY EventTime DESC LIMIT 10;
 
---: refused
+--: refused syntax
 SELECT URL, EventTime FROM hits WHERE URL <> '' ORDER BY EventTime LIMIT 25 OFFSET 1000;
 
 --: delta
@@ -80,7 +80,7 @@ WITH cnt AS (SELECT URL, COUNT(*) AS c FROM hits WHERE URL <> '' GROUP BY URL) S
 
 SELECT COUNT(*) FROM hits WHERE UserID IN (SELECT UserID FROM hits WHERE SearchPhrase <> '' GROUP BY UserID HAVING COUNT(*) > 3);
 
---: refused
+--: refused syntax
 SELECT URL, COUNT(*) FROM hits WHERE URL IN (SELECT URL FROM hits WHERE Title LIKE '%news%' GROUP BY URL HAVING COUNT(*) > 100) GROUP BY URL ORDER BY 2 DESC LIMIT 25;
 
 SELECT 'mobile' AS type, COUNT(*) AS c, COUNT(DISTINCT UserID) AS u FROM hits WHERE IsMobile = 1 UNION ALL SELECT 'desktop', COUNT(*), COUNT(DISTINCT UserID) FROM hits WHERE IsMobile = 0;
@@ -94,5 +94,5 @@ SELECT OS, AVG(SendTiming + DNSTiming + ConnectTiming) AS total_ms, COUNT(*) AS 
 --: about
 SELECT EventDate, MIN(EventTime), MAX(EventTime), COUNT(*), COUNT(DISTINCT UserID), COUNT(DISTINCT URL) FROM hits WHERE EventDate BETWEEN '2013-07-01' AND '2013-07-15' GROUP BY EventDate ORDER BY EventDate;
 
---: delta
+--: refused unknown-name, missing: REGEXP_REPLACE
 SELECT REGEXP_REPLACE(SearchPhrase, '[0-9]+', 'N') AS k, COUNT(*) FROM hits WHERE SearchPhrase <> '' GROUP BY k ORDER BY 2 DESC LIMIT 25;

@@ -1,3 +1,4 @@
+--: refused syntax, missing: complete months of texts
 WITH signup AS (SELECT user_id, DATE_FORMAT(signup_date, '%Y-%m') AS cohort_month FROM users), user_activity AS (SELECT a.user_id, DATE_FORMAT(a.activity_date, '%Y-%m') AS activity_month, DATE_FORMAT(u.signup_date, '%Y-%m') AS cohort_month, TIMESTAMPDIFF(MONTH, DATE_FORMAT(u.signup_date, '%Y-%m-01'), DATE_FORMAT(a.activity_date, '%Y-%m-01')) AS retention_month FROM activity a JOIN users u ON a.user_id = u.user_id) SELECT cohort_month, retention_month, COUNT(DISTINCT user_id) AS retained_users FROM user_activity GROUP BY cohort_month, retention_month ORDER BY cohort_month, retention_month;
 --~ SELECT strftime(u.signup_date, '%Y-%m') AS c, date_diff('month', u.signup_date, a.activity_date) AS r, COUNT(DISTINCT a.user_id) FROM activity a JOIN users u USING (user_id) GROUP BY 1, 2 ORDER BY 1, 2
 
@@ -17,7 +18,7 @@ SELECT age.age_bucket, ROUND(100.0 * SUM(activities.time_spent) FILTER (WHERE ac
 
 WITH ranked_spending_cte AS (SELECT category, product, SUM(spend) AS total_spend, RANK() OVER (PARTITION BY category ORDER BY SUM(spend) DESC) AS ranking FROM product_spend WHERE EXTRACT(YEAR FROM transaction_date) = 2022 GROUP BY category, product) SELECT category, product, total_spend FROM ranked_spending_cte WHERE ranking <= 2 ORDER BY category, ranking;
 
---: refused
+--: refused syntax
 SELECT user_id, spend, transaction_date FROM (SELECT user_id, spend, transaction_date, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY transaction_date) AS row_num FROM product_spend) AS trans_num WHERE row_num = 3;
 
 SELECT ROUND(COUNT(texts.email_id)::DECIMAL / COUNT(DISTINCT emails.email_id), 2) AS activation_rate FROM emails LEFT JOIN texts ON emails.email_id = texts.email_id AND texts.signup_action = 'Confirmed';
@@ -47,17 +48,20 @@ SELECT query_name, ROUND(AVG(rating / position), 2) AS quality, ROUND(SUM(IF(rat
 
 SELECT class FROM courses GROUP BY class HAVING COUNT(user_id) >= 45;
 
---: refused
+--: refused syntax
 SELECT user_id FROM activity GROUP BY user_id HAVING COUNT(*) >= 3;
 
 SELECT visited_on, SUM(SUM(amount)) OVER (ORDER BY visited_on ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS amount FROM customer_visits GROUP BY visited_on ORDER BY visited_on;
 
 WITH first_orders AS (SELECT user_id, MIN(order_date) AS first_order FROM delivery GROUP BY user_id) SELECT DATE_TRUNC('month', first_order) AS cohort, COUNT(*) AS size FROM first_orders GROUP BY 1 ORDER BY 1;
 
+--: refused syntax, missing: windows over the rows of a person
 WITH ranked AS (SELECT user_id, activity_date, LAG(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous FROM activity) SELECT AVG(DATE_DIFF('day', previous, activity_date)) AS mean_gap FROM ranked WHERE previous IS NOT NULL;
 
+--: refused syntax, missing: windows over the rows of a person
 SELECT COUNT(*) AS users FROM (SELECT user_id, product_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY submit_date) AS rn FROM reviews) t WHERE rn = 1 AND product_id = 1;
 
+--: refused syntax, missing: a number about everybody in a condition
 SELECT COUNT(*) AS above FROM accounts WHERE income > (SELECT AVG(income) FROM accounts);
 
 SELECT category, SUM(spend) / (SELECT SUM(spend) FROM product_spend) AS share FROM product_spend GROUP BY category ORDER BY share DESC;
@@ -66,7 +70,9 @@ SELECT country, trans_date, SUM(SUM(amount)) OVER (PARTITION BY country ORDER BY
 
 SELECT COUNT(DISTINCT CASE WHEN event_type = 'sign-in' THEN user_id END) AS step1, COUNT(DISTINCT CASE WHEN event_type = 'like' THEN user_id END) AS step2, COUNT(DISTINCT CASE WHEN event_type = 'comment' THEN user_id END) AS step3 FROM user_actions;
 
+--: nobody, missing: groups that nobody is in
 WITH daily AS (SELECT activity_date, COUNT(DISTINCT user_id) AS dau FROM activity GROUP BY activity_date), monthly AS (SELECT DATE_TRUNC('month', activity_date) AS m, COUNT(DISTINCT user_id) AS mau FROM activity GROUP BY 1) SELECT m.m, AVG(d.dau) / MAX(m.mau) AS stickiness FROM monthly m JOIN daily d ON DATE_TRUNC('month', d.activity_date) = m.m GROUP BY m.m ORDER BY m.m;
+--~ WITH days AS (SELECT CAST(UNNEST(RANGE(DATE '2022-01-01', DATE '2022-07-01', INTERVAL 1 DAY)) AS DATE) AS day) SELECT DATE_TRUNC('month', day) AS m, COUNT(DISTINCT (user_id, day)) FILTER (WHERE user_id IS NOT NULL) / COUNT(DISTINCT day) / COUNT(DISTINCT user_id) FROM days LEFT JOIN activity ON activity_date = day GROUP BY m ORDER BY m
 
 SELECT a.product AS p, COUNT(DISTINCT a.user_id) AS both_bought FROM product_spend a JOIN product_spend b ON a.user_id = b.user_id AND a.product < b.product GROUP BY a.product;
 

@@ -24,6 +24,7 @@ WITH matches_table AS (SELECT si.user_id, si.campaign_id, s.sale_id, s.sale_pric
 
 SELECT campaign_id, COUNT(DISTINCT user_id) AS reach, COUNT(*) AS impressions, COUNT(*) * 1.0 / COUNT(DISTINCT user_id) AS frequency FROM socialco_impressions GROUP BY campaign_id
 
+--: refused syntax, missing: windows over the rows of a person
 SELECT COUNT(*) FROM (SELECT user_id, campaign_id, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY timestamp) AS row FROM socialco_impressions) t WHERE row = 1 AND campaign_id = 'c1'
 
 SELECT frequency, COUNT(*) AS users FROM (SELECT user_id, COUNT(*) AS frequency FROM socialco_impressions GROUP BY user_id) GROUP BY frequency ORDER BY frequency
@@ -34,6 +35,6 @@ SELECT COUNT(age) AS count_age, AVG(LEAST(GREATEST(age, 20), 60)) AS clamped FRO
 
 SELECT SUM(CASE WHEN TRY_CAST(age AS INTEGER) BETWEEN 18 AND 40 THEN 1 ELSE 0 END) AS n FROM t1
 
---: refused
+--: refused unknown-name
 SELECT score, DP_INTERVAL_LOW(n), DP_INTERVAL_HIGH(n) FROM (SELECT score, COUNT(*) AS n FROM t1 GROUP BY score)
 

@@ -7,7 +7,7 @@ SELECT 3 AS three, p.married, educ, AVG(income) FROM PUMS.PUMS AS p GROUP BY edu
 
 SELECT (SUM(age)) AS age FROM PUMS.PUMS;
 
---: refused
+--: refused unknown-name
 SELECT PI(), RAND(), POWER(AVG(age), 2) FROM PUMS.PUMS;
 
 SELECT PI(), POWER(AVG(age), 2) FROM PUMS.PUMS;
