@@ -70,6 +70,9 @@ def spread_different_values(node: exp.Expr, rows: RowBinder) -> exp.Expr:
     if value is None or value.type != "number" or value.lower is None or value.upper is None:
         what = f"{name_node(node)}(DISTINCT ...) needs a number with bounds{locate(node)}."
         raise MissingBounds("bounds", what, "Declare bounds, or use an expression of columns that have bounds.")
+    if value.lower == value.upper or (value.values is not None and len(value.values) == 1):
+        what = f"{name_node(node)} of a constant does not need the data"
+        raise build_syntax_refusal(node, what, "It is 0, or NULL if it is of a sample.")
     least: exp.Expr = exp.Literal.number(repr(abs(value.lower)))
     shift = exp.Add if value.lower < 0 else exp.Sub
     moved = exp.Paren(this=shift(this=exp.Paren(this=given[0].copy()), expression=least))
@@ -84,9 +87,13 @@ def spread_different_values(node: exp.Expr, rows: RowBinder) -> exp.Expr:
     around = exp.Sub(this=squares, expression=exp.Div(this=exp.Paren(this=squared), expression=count))
     of_all = isinstance(node, exp.VariancePop | exp.StddevPop)
     divisor = count.copy() if of_all else exp.Sub(this=count.copy(), expression=exp.Literal.number(1))
-    least_zero = exp.Greatest(this=around, expressions=[exp.Literal.number(0)], ignore_nulls=True)
-    variance = exp.Div(this=least_zero, expression=exp.Paren(this=divisor))
+    variance = exp.Div(this=_at_least_zero(around), expression=_at_least_zero(divisor))  # NULL where it is 0
     return variance if isinstance(node, exp.Variance | exp.VariancePop) else exp.Sqrt(this=variance)
+
+
+def _at_least_zero(node: exp.Expr) -> exp.Expr:
+    """Noise can make a number negative that never is."""
+    return exp.Greatest(this=node, expressions=[exp.Literal.number(0)], ignore_nulls=True)
 
 
 def _bind_value(node: exp.Expr, rows: RowBinder) -> Typed:
