@@ -2,7 +2,8 @@
 
 held_out/ has the questions, the catalogs and the tables. They were written and scored before anything was changed for
 them; CHANGELOG.md has the score. Those of BLIND_WORLDS are by somebody who did not know the code, and those of
-COLLECTED_WORLDS are from tests and pages of other systems, some of them adapted (collected_tables.py). Groups that nobody is in are listed with zeros,
+COLLECTED_WORLDS are from tests and pages of other systems, some of them adapted (collected_tables.py). Groups that
+nobody is in are listed with zeros,
 as docs/sql.md says. `refused CODE, missing: ...` is a question that a sound system could
 answer; without `missing`, none could. `nobody` is answered, with a warning that plain SQL has fewer groups.
 """
