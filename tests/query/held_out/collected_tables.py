@@ -1,7 +1,7 @@
 """The tables of questions that were collected from the tests and pages of other systems, made up.
 
 Not all are as written there: constants are smaller, some ORDER BY have no ties or HAVING COUNT(*) > 0 was added,
-columns were left out, and expressions of rows were put into aggregates. interview is partly from memory. In census every
+columns were left out, and row expressions were put into aggregates. interview is partly from memory. In census every
 combination of age and status occurs, so that no group is empty. Sources: census: Qrlew;
 pums_tests: SmartNoise SQL; hits: ClickBench; chorus: Chorus; partners: the PostgreSQL and ZetaSQL examples of Google's
 library, AWS Clean Rooms and Snowflake; interview: cohorts, funnels and retention as interview questions ask for them.
