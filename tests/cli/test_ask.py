@@ -54,7 +54,8 @@ def test_piped_it_is_plain(clinic):
     assert lines[1].startswith("Rome  ")
     assert lines[-1] == (
         "Cost: ε = 1. Left: ε = 1. Intervals: 95 % confidence, for the noise only. "
-        "Contribution bounds and clamping can add bias; `diagnose` estimates how much, one table at a time."
+        "Contribution bounds and clamping can add bias; `diagnose` estimates how much, one table at a time. "
+        "Rows whose key is NULL are in no group: COALESCE in the key gives them one."
     )
     assert not set(shown) & set("\x1b│┃─━●")
 

@@ -64,11 +64,15 @@ STRFTIME(born, '%Y-%m'); STRFTIME(seen, '%d.%m.%Y %H:%M:%S'); STRPOS(city, 'o');
 born - DATE '2000-01-01'; born + 5; ISODOW(born); EXTRACT(isodow FROM seen); DATETRUNC('month', seen)
 CASE WHEN city = 'Rome' THEN 'it' ELSE city END; UPPER(SUBSTR(city, 1, 1)) || LOWER(SUBSTR(city, 2))
 LEAST(born, DATE '2000-01-01'); GREATEST(seen, '2020-06-01'); age > 18 AND cost % 2 < 1; DAYOFMONTH(born)
-CAST('12' AS INTEGER) + few; YEAR(born) * 100 + MONTH(born); seen > DATE '2020-01-01' + INTERVAL 1 MONTH
+PI() * cost; CAST('12' AS INTEGER) + few; YEAR(born) * 100 + MONTH(born); seen > DATE '2020-01-01' + INTERVAL 1 MONTH
 """
 OURS = {  # functions that DuckDB writes differently, or does not have; what has no value is NULL here
     "SQRT(cost)": "CASE WHEN cost >= 0 THEN SQRT(cost) END", "POWER(cost, -2)": "1 / NULLIF(cost * cost, 0)",
     "SAFE_CAST(cost AS INT64)": "TRY_CAST(cost AS BIGINT)", "CAST(age AS FLOAT64)": "CAST(age AS DOUBLE)",
+    "SAFE_ADD(age, few)": "age + few", "SAFE_SUBTRACT(cost, age - 1)": "cost - (age - 1)",
+    "SAFE_MULTIPLY(few + 1, cost)": "(few + 1) * cost", "SAFE_NEGATE(few - 1)": "-(few - 1)",
+    "CHOOSE(few, 'a', city)": "CASE WHEN few = 1 THEN 'a' WHEN few = 2 THEN city END",
+    "CHOOSE(cost / 9, 1, 2)": "CASE WHEN TRUNC(cost / 9) = 1 THEN 1 WHEN TRUNC(cost / 9) = 2 THEN 2 END",
     "DIV(age, 10)": "age // 10", "SQUARE(cost)": "cost * cost", "TRUNCATE(cost, 1)": "TRUNC(cost * 10) / 10",
     "WIDTH_BUCKET(cost, 0, 100, 5)":
         "CASE WHEN cost < 0 THEN 0 WHEN cost >= 100 THEN 6 ELSE FLOOR(cost / 20) + 1 END",
@@ -210,7 +214,7 @@ def test_every_function_is_documented():
 def test_what_is_given_too_much_is_refused(name):
     """The parser would drop it silently."""
     most = MOST_ARGUMENTS.get(name, 5)
-    unlimited = name in ("LEAST", "GREATEST", "CONCAT", "COALESCE")
+    unlimited = name in ("LEAST", "GREATEST", "CONCAT", "COALESCE", "CHOOSE")
     if not unlimited:
         with pytest.raises(QueryError):
             bound(f"{name}({', '.join(['age'] * (most + 1))})")

@@ -1,9 +1,11 @@
 """Questions in the style of other systems' tutorials, with catalogs that fit them: plain DuckDB gives the same answers.
 
 held_out/ has the questions, the catalogs and the tables. They were written and scored before anything was changed for
-them; CHANGELOG.md has the score. Those of BLIND_WORLDS are by somebody who did not know the code. Groups that nobody is
-in are listed with zeros, as docs/sql.md says. `refused CODE, missing: ...` is a question that a sound system could
-answer; without `missing`, none could.
+them; CHANGELOG.md has the score. Those of BLIND_WORLDS are by somebody who did not know the code, and those of
+COLLECTED_WORLDS are from tests and pages of other systems, some of them adapted (collected_tables.py). Groups that
+nobody is in are listed with zeros,
+as docs/sql.md says. `refused CODE, missing: ...` is a question that a sound system could
+answer; without `missing`, none could. `nobody` is answered, with a warning that plain SQL has fewer groups.
 """
 
 import sys
@@ -21,9 +23,10 @@ from sfumato.errors import SfumatoError
 FOLDER = Path(__file__).parent / "held_out"
 sys.path.insert(0, str(FOLDER))
 from blind_tables import BLIND_WORLDS  # noqa: E402
+from collected_tables import COLLECTED_WORLDS  # noqa: E402
 from tables import WORLDS, Maker  # noqa: E402
 
-ALL_WORLDS = WORLDS | BLIND_WORLDS
+ALL_WORLDS = WORLDS | BLIND_WORLDS | COLLECTED_WORLDS
 QUESTIONS = [(world, *one[1:]) for world in ALL_WORLDS for one in read_corpus(FOLDER / f"{world}.sql")]
 ANSWERED = [one for one in QUESTIONS if not one[1].startswith("refused")]
 REFUSED = [one for one in QUESTIONS if one[1].startswith("refused")]
@@ -65,10 +68,13 @@ def is_same(one, two, *, about):
 def test_it_is_answered_as_plain_sql_answers_it(world, expected, sql, written, open_world, without_noise):  # noqa: F811
     data, plain = open_world(world)
     given = {} if "epsilon" in sql.lower() else {"epsilon": 1000, "delta": 1e-3 if "delta" in expected else None}
-    got = [make_comparable(tuple(row.values())) for row in data.ask(sql, **given).rows]
+    answer = data.ask(sql, **given)
+    got = [make_comparable(tuple(row.values())) for row in answer.rows]
     wanted = [make_comparable(row) for row in plain.execute(written or sql).fetchall()]
     about = "about" in expected
     assert wanted
+    if "nobody" in expected:
+        assert any("groups that nobody is in" in warning for warning in answer.warnings)
     if len(got) > len(wanted):  # groups of nobody
         got = [row for row in got if any(is_same(row, one, about=about) for one in wanted)]
     if not is_ordered(sql):
@@ -89,11 +95,11 @@ def test_it_is_refused_with_a_hint(world, expected, sql, written, open_world):
 
 def test_the_questions_are_many_and_most_are_answered():
     counted = Counter(one[0] for one in QUESTIONS)
-    assert len(QUESTIONS) >= 480
+    assert len(QUESTIONS) >= 660
     assert min(counted.values()) >= 10
     assert sum(counted[world] for world in BLIND_WORLDS) == 120
     # of all questions, and of the blind ones: the share of those that a sound system could answer
-    for worlds, least in ((ALL_WORLDS, 0.975), (BLIND_WORLDS, 0.96)):
-        answered = sum(one[0] in worlds for one in ANSWERED)
-        missing = sum(one[0] in worlds and "missing: " in one[1] for one in REFUSED)
-        assert answered >= least * (answered + missing)
+    for worlds, least in ((ALL_WORLDS, 0.95), (BLIND_WORLDS, 0.96), (COLLECTED_WORLDS, 0.88)):
+        right = sum(one[0] in worlds and "missing: " not in one[1] for one in ANSWERED)
+        missing = sum(one[0] in worlds and "missing: " in one[1] for one in QUESTIONS)
+        assert right >= least * (right + missing)

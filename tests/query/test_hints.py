@@ -43,6 +43,15 @@ REFUSED = {  # a question -> what the refusal must say
     "SELECT AVG(note) FROM visits": "another question",
     "SELECT MEDIAN(city) FROM visits": "MODE(x) is the most frequent value: another question",
     "SELECT SUM(SIN(cost)) FROM visits": "Engines differ in its last digit",
+    "SELECT SUM(COS(cost)) FROM visits": "as in COS(AVG(x)), it is computed for free",
+    "SELECT MAX(LENGTH(note)) FROM visits": "Give it one: LEAST(x, 100)",
+    "SELECT COUNT(*) FROM visits WHERE pid = 7": "the owner adds a copy of the column",
+    "SELECT COUNT(*) FROM visits WHERE visit_id IN (1, 2)": "the owner adds a copy of the column",
+    "SELECT COUNT(*) FROM sites": "read it without Sfumato",
+    "SELECT VARIANCE(DISTINCT age) FROM visits WHERE age = 3": "VARIANCE of a constant does not need the data",
+    "SELECT COUNT(*) FROM sites a JOIN sites b ON a.city = b.city": "from their files, with any tool",
+    "SELECT AVG(TIMESTAMPDIFF(MONTH, day, day)) FROM visits": "the same number if both are first days",
+    "SELECT VARIANCE(DISTINCT LENGTH(note)) FROM visits": "Declare bounds",
     "SELECT KURTOSIS(cost) FROM visits": "SUM(x * x * x * x)",
     "SELECT COUNT(*) FROM visits a LEFT JOIN (visits b JOIN sites s USING (site)) ON a.pid = b.pid": "as a subquery",
     "SELECT STRING_SPLIT(note, ' ')[1], COUNT(*) FROM visits GROUP BY 1": "SPLIT_PART(x, '@', 2)",
@@ -96,6 +105,11 @@ def test_a_hint_stands_without_the_list_of_aggregates():
 
 def test_a_function_that_exists_has_no_hint_that_it_does_not():
     assert not {"ANY_VALUE"} ^ (FUNCTION_HINTS.keys() & KNOWN_FUNCTIONS)  # ANY_VALUE of a key is supported
+
+
+def test_only_a_division_is_told_about_divisors():
+    assert "Divide only" not in refuse("SELECT AVG(LENGTH(note)) FROM visits")
+    assert "Divide only" in refuse("SELECT AVG(cost / age) FROM visits")
 
 
 @pytest.mark.parametrize("column", ["copy", "show", "replace", "merge"])

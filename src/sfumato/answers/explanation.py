@@ -38,7 +38,6 @@ from sfumato.errors import KernelFault
 from sfumato.kernel.bin_choice import QuantileChoice
 from sfumato.kernel.certify import BinChoice, Certificate, Certified
 from sfumato.kernel.exact import write_plain
-from sfumato.kernel.expressions import Column
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PureDP
 from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise
 from sfumato.kernel.plan import (
@@ -97,7 +96,11 @@ MIXED = (
     "alone would be smaller."
 )
 
-NULL_KEYS = "Rows whose key is NULL are in no group. COALESCE(key, 'none') as the key would give them one."
+NO_GROUP = "Rows whose key is NULL are in no group: COALESCE in the key gives them one."
+NULL_KEYS = (
+    "Rows whose key is NULL are in no group. COALESCE(key, 'none') as the key, or COALESCE(key, -1) for a number, "
+    "would give them one."
+)
 PIVOTED = (
     "Aggregates over rows that meet different conditions (CASE, FILTER) are measured together: each row meets one of "
     "the conditions at most, so the number of conditions does not change the cost."
@@ -137,7 +140,7 @@ def write_sentences(query: Query, planned: Planned, certificate: Certificate, co
     if planned.plan.keys:
         covered = "Each measurement covers all groups: the number of groups does not change the cost."
         said.append(cite(covered, GROUP_CLAIMS))
-    if any(not isinstance(key.expression, Column) or key.expression.nullable for key in planned.plan.keys):
+    if query.null_keys:
         said.append(NULL_KEYS)
     said += _describe_shared_noise([measurement.quantity for measurement in planned.plan.measurements])
     if not planned.plan.unit.per_row or planned.plan.reach > 1:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.answers.answer import Answer, Cost
+from sfumato.answers.explanation import NO_GROUP
 from sfumato.answers.window_intervals import find_window_ends
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.query.query import Finish
@@ -142,9 +143,12 @@ class _FinishedDetails:
         note = next((part.interval_note for part in self.parts if part.interval_note), "")
         if len(without) == len([name for name in self.finish.columns if self._is_number(name)]):
             note = ""
-        if not without:
-            return note
-        return f"{note} No interval is stated for {', '.join(without)}: computed from noisy values.".strip()
+        said = [note.removesuffix(NO_GROUP).strip()]
+        if without:
+            said.append(f"No interval is stated for {', '.join(without)}: computed from noisy values.")
+        if any(part.interval_note.endswith(NO_GROUP) for part in self.parts):
+            said.append(NO_GROUP)
+        return " ".join(filter(None, said))
 
     def disclosure(self) -> dict[str, Any]:
         """The signed statements of what was released."""

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.answer_cautions import find_cautions
 from sfumato.answers.column_margins import compute_miss_chance
-from sfumato.answers.explanation import MeasurementSummary, summarise_measurements, write_sentences
+from sfumato.answers.explanation import NO_GROUP, MeasurementSummary, summarise_measurements, write_sentences
 from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
@@ -123,13 +123,14 @@ class ComputedDetails:
         )  # fmt: skip
 
     def interval_note(self) -> str:
-        """The confidence of the intervals and what they do not cover; empty if there is no interval."""
+        """The confidence of the intervals and what they do not cover, and whether rows are in no group."""
         visible = any(
             has_interval(post, self.planned.formulas) and any(value is not None for value in self.columns[name])
             for name, post in self.query.columns
         )
         terms = find_interval_terms(self.query, self.planned, self.certificate)
-        return terms.write_note(float(self.confidence)) if visible else ""
+        note = terms.write_note(float(self.confidence)) if visible else ""
+        return f"{note} {NO_GROUP}".lstrip() if self.query.null_keys else note
 
     def simulated_columns(self) -> dict[str, Any]:
         """The shown columns with other noise, for windows over them; empty where a condition selects the rows."""

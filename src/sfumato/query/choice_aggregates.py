@@ -9,6 +9,7 @@ from sfumato.errors import MissingBounds
 from sfumato.query import functions
 from sfumato.query.constants import read_exact_number
 from sfumato.query.date_functions import count_boundaries
+from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.periods import convert_to_moment
 from sfumato.query.query import Aggregate, Typed
@@ -75,8 +76,9 @@ def _bind_number(
             node, what, "MODE(x) is the most frequent value: another question, which can be answered."
         )
     if value.lower is None or value.upper is None:
-        message = f"{_show_function(node)} needs a value with bounds, and this has none{locate(node)}."
-        raise MissingBounds("bounds", message, BOUNDS)
+        which, hint = ("no bounds", BOUNDS) if value.type != "number" else explain_missing_bound(value)
+        message = f"{_show_function(node)} needs a value with bounds, and this has {which}{locate(node)}."
+        raise MissingBounds("bounds", message, hint)
     if value.type != "number":
         since = convert_to_moment(value.type, value.lower)
         unit = "day" if value.type == "date" else "minute"

@@ -8,10 +8,11 @@ from sqlglot import exp
 from sfumato.errors import MissingBounds
 from sfumato.query import functions
 from sfumato.query.decided_comparisons import add_caution
-from sfumato.query.parse import build_syntax_refusal, locate
+from sfumato.query.parse import build_syntax_refusal, locate, name_node
 from sfumato.query.query import Aggregate, Typed
 from sfumato.query.row_expressions import RowBinder
 
+SPREADS = (exp.Variance, exp.Stddev, exp.StddevSamp, exp.VariancePop, exp.StddevPop)
 MOST_TOGETHER = 8  # expressions of which combinations are counted
 NULLS = (
     "COUNT(DISTINCT (a, b)) is read as COUNT(DISTINCT a, b): rows in which a or b is NULL are not counted. Some "
@@ -43,9 +44,9 @@ def bind_counted_values(node: exp.Expr, given: Sequence[exp.Expr], rows: RowBind
 def bind_added_values(node: exp.Expr, function: str, rows: RowBinder) -> Aggregate:
     """SUM(DISTINCT x) or AVG(DISTINCT x) of a number with bounds."""
     given = node.this.expressions
-    if function not in ("SUM", "AVG") or len(given) != 1:
-        hint = f"Write {function}(x): it is of all rows, and not of different values."
-        raise build_syntax_refusal(node, f"{function}(DISTINCT ...) is not supported", hint)
+    if len(given) != 1:
+        hint = f"Write {function}(DISTINCT x) once for each of them."
+        raise build_syntax_refusal(node, f"{function}(DISTINCT ...) takes one expression", hint)
     value = rows.bind(given[0])
     if value.type == "boolean":
         value = functions.convert_truth(value)
@@ -57,6 +58,42 @@ def bind_added_values(node: exp.Expr, function: str, rows: RowBinder) -> Aggrega
             node, f"{function} of a constant does not need the data", "Write the constant itself."
         )
     return Aggregate(f"{function} DISTINCT", value)
+
+
+def spread_different_values(node: exp.Expr, rows: RowBinder) -> exp.Expr:
+    """VARIANCE(DISTINCT x), x >= a -> the same from COUNT(DISTINCT x) and SUM(DISTINCT ...) of x - a and its square.
+
+    Different x have different squares of x - a, because x is at least a.
+    """
+    given = node.this.expressions
+    value = rows.bind(given[0]) if len(given) == 1 else None
+    if value is None or value.type != "number" or value.lower is None or value.upper is None:
+        what = f"{name_node(node)}(DISTINCT ...) needs a number with bounds{locate(node)}."
+        raise MissingBounds("bounds", what, "Declare bounds, or use an expression of columns that have bounds.")
+    if value.lower == value.upper or (value.values is not None and len(value.values) == 1):
+        what = f"{name_node(node)} of a constant does not need the data"
+        raise build_syntax_refusal(node, what, "It is 0, or NULL if it is of a sample.")
+    least: exp.Expr = exp.Literal.number(repr(abs(value.lower)))
+    shift = exp.Add if value.lower < 0 else exp.Sub
+    moved = exp.Paren(this=shift(this=exp.Paren(this=given[0].copy()), expression=least))
+
+    def add_up(one: exp.Expr) -> exp.Expr:
+        return exp.Sum(this=exp.Distinct(expressions=[one.copy()]))
+
+    count = exp.Count(this=exp.Distinct(expressions=[given[0].copy()]), big_int=True)
+    total = add_up(moved)
+    squares = add_up(exp.Mul(this=moved.copy(), expression=moved.copy()))
+    squared = exp.Mul(this=total, expression=total.copy())
+    around = exp.Sub(this=squares, expression=exp.Div(this=exp.Paren(this=squared), expression=count))
+    of_all = isinstance(node, exp.VariancePop | exp.StddevPop)
+    divisor = count.copy() if of_all else exp.Sub(this=count.copy(), expression=exp.Literal.number(1))
+    variance = exp.Div(this=_at_least_zero(around), expression=_at_least_zero(divisor))  # NULL where it is 0
+    return variance if isinstance(node, exp.Variance | exp.VariancePop) else exp.Sqrt(this=variance)
+
+
+def _at_least_zero(node: exp.Expr) -> exp.Expr:
+    """Noise can make a number negative that never is."""
+    return exp.Greatest(this=node, expressions=[exp.Literal.number(0)], ignore_nulls=True)
 
 
 def _bind_value(node: exp.Expr, rows: RowBinder) -> Typed:

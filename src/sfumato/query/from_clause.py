@@ -15,6 +15,7 @@ from sfumato.kernel.expressions import Column, ColumnType
 from sfumato.kernel.neighbours import ROW
 from sfumato.kernel.row_sources import Derived, PublicScan, Scan, Union, derive_extent
 from sfumato.query import functions
+from sfumato.query.hints import ONLY_PUBLIC, PRIVATE_FIRST
 from sfumato.query.join import JoinBinder
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate_errors, name_node, parse
 from sfumato.query.per_unit import bind_per_unit, refuse_missing_id
@@ -267,7 +268,7 @@ class FromBinder:
                 raise build_syntax_refusal(node, what, KEEPS_PUBLIC)
             if not derive_extent(right.source).private:
                 raise build_syntax_refusal(
-                    node, "This join[at] combines two public tables", "Write FROM the private table first."
+                    node, "This join[at] combines two public tables", f"{ONLY_PUBLIC} {PRIVATE_FIRST}"
                 )
             return right, left
         if derive_extent(right.source).private:

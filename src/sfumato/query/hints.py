@@ -24,10 +24,7 @@ REGULAR_EXPRESSIONS = (
     "REGEXP_REPLACE", "REGEXP_EXTRACT",
 )  # fmt: skip
 LIKE_PATTERNS = "Write LIKE, ILIKE, STARTS_WITH, ENDS_WITH or CONTAINS, if one of them means the same."
-TRIGONOMETRY = (
-    "SIN", "COS", "TAN", "COT", "ASIN", "ACOS", "ATAN", "ATAN2", "SINH", "COSH", "TANH", "RADIANS", "DEGREES", "CBRT",
-    "GAMMA", "ERF", "FACTORIAL",
-)  # fmt: skip
+SPECIAL_FUNCTIONS = ("COT", "ATAN2", "GAMMA", "ERF", "FACTORIAL")
 LAST_DIGIT = (
     "Engines differ in its last digit, so it is not computed for each row. Store it as a column of the table, or ask "
     "by bins of x, and compute it from these in Python."
@@ -49,6 +46,10 @@ DESCRIBING = ("DESCRIBE", "SHOW", "PRAGMA", "SUMMARIZE")
 TABLES = "`sfumato check` lists the tables and their columns. Begin with SELECT COUNT(*) FROM a table."
 EXPLAINED = "preview(sql) shows the margins and the cost, and preview(sql).explain() the measurements. Both are free."
 FIRST_WORD_HINTS = {"EXPLAIN": EXPLAINED, **dict.fromkeys(CHANGES, NO_CHANGES), **dict.fromkeys(DESCRIBING, TABLES)}
+ONLY_PUBLIC = (
+    "Public tables are not protected: compute what is only about them from their files, with any tool. That is free."
+)
+PRIVATE_FIRST = "Where a private table is joined too, write FROM the private table first."
 COUNT_INSTEAD = "COUNT(*) with WHERE counts the rows that have a value: another question, which can be answered."
 NOT_DATA = "A random number is no question about the data."
 A_PARAMETER = "Write the value itself."
@@ -85,7 +86,7 @@ FUNCTION_HINTS = {
     "LIST": MANY_VALUES, "FIRST": ONE_VALUE, "LAST": ONE_VALUE, "ARG_MAX": ONE_VALUE, "ARG_MIN": ONE_VALUE,
     "MAX_BY": ONE_VALUE, "MIN_BY": ONE_VALUE,
     "SKEWNESS": f"{THIRD_MOMENT} {IN_PYTHON}", "KURTOSIS": f"{FOURTH_MOMENT} {IN_PYTHON}",
-    **dict.fromkeys(TRIGONOMETRY, LAST_DIGIT), **dict.fromkeys(TEXT_CHANGES, CHANGE_KEYS),
+    **dict.fromkeys(SPECIAL_FUNCTIONS, LAST_DIGIT), **dict.fromkeys(TEXT_CHANGES, CHANGE_KEYS),
     **dict.fromkeys(HASHES, "A hash of a text is as private as the text: group by the text itself."),
     **dict.fromkeys(FILE_READERS, "A question reads the tables of the dataset. `sfumato add` declares another one."),
     "STRING_SPLIT": PARTS_OF_TEXT, "STR_SPLIT": PARTS_OF_TEXT, "SPLIT": PARTS_OF_TEXT,

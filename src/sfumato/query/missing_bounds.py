@@ -8,7 +8,7 @@ def explain_missing_bound(one: Typed) -> tuple[str, str]:
     """Which bound a number lacks, and how to give it one."""
     which = "no bounds" if one.lower is None and one.upper is None else "no lower bound"
     which = "no upper bound" if one.lower is not None else which
-    if _takes_log(one.expression):
+    if _uses(one.expression, "ln"):
         return which, (
             "LN of a number near 0 has no lower bound. Ask about the rows with x >= 1 (WHERE), or for another number: "
             "LN(1 + x), LN(GREATEST(x, 1))."
@@ -16,8 +16,11 @@ def explain_missing_bound(one: Typed) -> tuple[str, str]:
     side = {"no lower bound": "GREATEST(x, 0)", "no upper bound": "LEAST(x, 100)"}
     other = "Give both: LEAST(GREATEST(x, 0), 100), or WHERE x BETWEEN 0 AND 100."
     hint = f"Give it one: {side[which]}, or a condition in WHERE." if which in side else other
-    return which, f"{hint} Divide only by numbers that cannot be 0: WHERE a >= 1 says so of a. a + 1 is another number."
+    if _uses(one.expression, "/"):
+        hint += " Divide only by numbers that cannot be 0: WHERE a >= 1 says so of a. a + 1 is another number."
+    return which, hint
 
 
-def _takes_log(expression: Expression) -> bool:
-    return isinstance(expression, Call) and (expression.function == "ln" or any(map(_takes_log, expression.arguments)))
+def _uses(expression: Expression, function: str) -> bool:
+    used = isinstance(expression, Call) and expression.function == function
+    return used or (isinstance(expression, Call) and any(_uses(one, function) for one in expression.arguments))

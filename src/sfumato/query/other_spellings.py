@@ -1,6 +1,7 @@
 """Forms of BigQuery, Snowflake, MySQL and the TPC benchmarks -> those that `bind` knows. The meaning is the same."""
 
 from collections.abc import Callable
+from math import pi
 
 from sqlglot import exp
 
@@ -59,7 +60,10 @@ def count_complete_units(unit: exp.Expr, first: exp.Expr, last: exp.Expr) -> exp
         return exp.Extract(this=exp.var("year"), expression=age)
     if named not in SECONDS_OF:
         what = f"TIMESTAMPDIFF counts complete units: {', '.join(SECONDS_OF)} or year."
-        hint = "DATE_DIFF('month', first, last) counts how often a month begins: another number."
+        hint = (
+            "DATE_DIFF('month', first, last) counts how often a month begins: the same number if both are first days "
+            "of months, as those of DATE_TRUNC('month', day) are, and else another number."
+        )
         raise UnsupportedSyntax("syntax", what, hint)
     seconds = exp.DateDiff(this=last, expression=first, unit=exp.var("second"))
     parts = exp.Div(this=seconds, expression=exp.Literal.number(SECONDS_OF[named]), typed=False, safe=False)
@@ -70,6 +74,33 @@ def choose_by_null(node: exp.Expr) -> exp.Expr:
     """NVL2(x, a, b) -> CASE WHEN x IS NOT NULL THEN a ELSE b END."""
     there = exp.Not(this=exp.Is(this=node.this, expression=exp.Null()))
     return exp.Case(ifs=[exp.If(this=there, true=node.args["true"])], default=node.args.get("false"))
+
+
+def write_pi(node: exp.Expr) -> exp.Expr:
+    """PI() -> 3.141592653589793."""
+    return exp.Literal.number(repr(pi))
+
+
+def use_sign(node: exp.Expr) -> exp.Expr:
+    """SAFE_MULTIPLY(x, y), as in BigQuery -> x * y: arithmetic has no errors here."""
+    if isinstance(node, exp.SafeNegate):
+        return exp.Paren(this=exp.Neg(this=exp.Paren(this=node.this.copy())))
+    sign = SAFE_SIGNS[type(node)]
+    one, two = exp.Paren(this=node.this.copy()), exp.Paren(this=node.expression.copy())
+    return exp.Paren(this=sign(this=one, expression=two))
+
+
+def choose_by_place(given: list[exp.Expr]) -> exp.Expr | None:
+    """CHOOSE(n, 'a', 'b'), as in SQL Server -> CASE WHEN TRUNC(n) = 1 THEN 'a' WHEN TRUNC(n) = 2 THEN 'b' END."""
+    if len(given) < 2:
+        return None
+    ifs = [
+        exp.If(
+            this=exp.EQ(this=exp.Trunc(this=given[0].copy()), expression=exp.Literal.number(place)), true=value.copy()
+        )
+        for place, value in enumerate(given[1:], 1)
+    ]
+    return exp.Case(ifs=ifs)
 
 
 def divide_by_total(node: exp.Expr) -> exp.Expr | None:
@@ -165,9 +196,13 @@ def _is_equality(node: exp.Expr) -> bool:
     return isinstance(node, exp.EQ) and isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column)
 
 
+SAFE_SIGNS: dict[type[exp.Expr], type[exp.Binary]] = {
+    exp.SafeAdd: exp.Add, exp.SafeSubtract: exp.Sub, exp.SafeMultiply: exp.Mul,
+}  # fmt: skip
 OTHER_SPELLINGS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Bracket: take_place, exp.Subquery: name_columns, exp.CTE: name_columns, exp.DateDiff: order_date_diff,
     exp.Nvl2: choose_by_null, exp.Window: divide_by_total, exp.Like: compare_with_each, exp.ILike: compare_with_each,
     exp.Where: take_common_conditions, exp.In: compare_rows, exp.Second: extract_seconds,
     exp.TimeToUnix: extract_seconds, exp.UnixSeconds: extract_seconds, exp.Format: refuse_percent_signs,
+    exp.Pi: write_pi, exp.SafeNegate: use_sign, **dict.fromkeys(SAFE_SIGNS, use_sign),
 }  # fmt: skip

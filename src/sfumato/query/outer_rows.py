@@ -27,6 +27,8 @@ WHOLE = (
 NEVER_TRUE_OF_NULL: tuple[type[exp.Expr], ...] = (
     exp.EQ, exp.Between, *COMPARED, exp.Column, exp.Identifier, exp.Literal, exp.Paren, exp.Add, exp.Sub, exp.Mul,
     exp.Neg, exp.Abs, exp.Interval, exp.Var, exp.Cast, exp.DataType, exp.Upper, exp.Lower, exp.DateDiff,
+    exp.Extract, exp.Year, exp.Quarter, exp.Month, exp.Week, exp.Day, exp.DayOfWeek, exp.DayOfMonth, exp.DayOfWeekIso,
+    exp.TimestampTrunc, exp.DateTrunc, exp.LastDay, exp.Floor, exp.Ceil, exp.Substring, exp.Left, exp.Right,
 )  # fmt: skip
 
 

@@ -15,7 +15,12 @@ from sfumato.query.choice_aggregates import bind_choice
 from sfumato.query.constants import read_constant
 from sfumato.query.date_functions import AS_NUMBER, read_literal_beside
 from sfumato.query.decided_comparisons import add_caution, check_comparison, check_divisor
-from sfumato.query.different_values import bind_added_values, bind_counted_values
+from sfumato.query.different_values import (
+    SPREADS,
+    bind_added_values,
+    bind_counted_values,
+    spread_different_values,
+)
 from sfumato.query.hints import BINS, COUNT_INSTEAD, ONE_VALUE
 from sfumato.query.missing_bounds import explain_missing_bound
 from sfumato.query.pair_aggregates import bind_pair
@@ -94,6 +99,8 @@ class OutputBinder:
             return found
         if isinstance(node, exp.Paren):
             return self.bind(node.this)
+        if isinstance(node, SPREADS) and isinstance(node.this, exp.Distinct):
+            return self.bind(spread_different_values(node, self.rows))
         aggregate = self._bind_aggregate(node)
         if aggregate is not None:
             if aggregate not in self.aggregates:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from sfumato.query.finite_patterns import compare_with_texts
-from sfumato.query.other_spellings import OTHER_SPELLINGS, count_complete_units
+from sfumato.query.other_spellings import OTHER_SPELLINGS, choose_by_place, count_complete_units
 
 ZERO = ("0", "0.0", "0.")
 SAMPLE = {"VAR": exp.Variance, "STD": exp.Stddev, "STDEV": exp.Stddev, "MEAN": exp.Avg}
@@ -228,6 +228,8 @@ def _rewrite_anonymous(node: exp.Expr) -> exp.Expr | None:  # noqa: PLR0911 - on
         return exp.DateDiff(this=given[0], expression=given[1], unit=exp.var("day"))
     if name == "COMPLETE_UNITS" and len(given) == 3:
         return count_complete_units(*given)
+    if name == "CHOOSE":
+        return choose_by_place(given)
     if name == "DECODE_CASES":
         return _rewrite_decode(given)
     if name == "REGEXP_CONTAINS" and len(given) == 2:

@@ -120,6 +120,7 @@ class Query:
     keys_alone: bool = False  # only keys are selected: those that occur are shown (answers/present_keys.py)
     cautions: tuple[str, ...] = field(default=(), compare=False)  # see decided_comparisons.py
     unit_notes: tuple[str, ...] = field(default=(), compare=False)  # what one person is, for explain()
+    null_keys: bool = field(default=False, compare=False)  # a key may be NULL: such rows are in no group
     max_groups: int | None = None  # in which one person counts, at most; the catalog's bound holds too
     quantile_intervals: "QuantileIntervals | None" = None  # None: quantiles have no interval in value
 

@@ -14,9 +14,11 @@ from sfumato.catalog.names import find_name
 from sfumato.errors import QueryError
 from sfumato.query.decided_comparisons import add_caution
 from sfumato.query.dp_options import DpOptions
+from sfumato.query.empty_groups import warn_of_empty_groups
 from sfumato.query.finish import RELEASED, build_finish, select_released
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.grouping_sets import expand_grouping_sets
+from sfumato.query.hints import ONLY_PUBLIC
 from sfumato.query.lifted_select import LiftedSelect, needs_lifting
 from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, parse
 from sfumato.query.public_values import MOST_LISTED, find_public_table, list_public_rows
@@ -58,8 +60,10 @@ class ResultBinder:
             raise build_syntax_refusal(
                 tree,
                 "The question does not need the data",
-                "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
+                ONLY_PUBLIC if tree.find(exp.Table) else "Ask about a private table, with COUNT(*), SUM(x) or AVG(x).",
             )
+        if any(query.keys and all(key.values is not None for key in query.keys) for query in self.queries):
+            warn_of_empty_groups(tree, finished)
         first = self.queries[0]
         if len(self.queries) == 1 and isinstance(finished, exp.Select) and finished.meta.get(RELEASED):
             return first

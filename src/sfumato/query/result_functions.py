@@ -11,6 +11,10 @@ WINDOW_FUNCTIONS = (
     exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
     exp.FirstValue, exp.LastValue, exp.NthValue,
 )  # fmt: skip
+TRIGONOMETRY: tuple[type[exp.Expr], ...] = (
+    exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Sinh, exp.Cosh, exp.Tanh, exp.Degrees, exp.Radians,
+    exp.Cbrt,
+)  # fmt: skip
 RESULT_SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Window: ("this", "partition_by", "order", "spec", "alias", "over"),
     exp.WindowSpec: ("kind", "start", "start_side", "end", "end_side"),
@@ -32,6 +36,7 @@ RESULT_SHAPES: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Greatest: ("this", "expressions", "ignore_nulls"), exp.Least: ("this", "expressions", "ignore_nulls"),
     exp.Sqrt: _ONE, exp.Ln: _ONE, exp.Log: _TWO, exp.Exp: _ONE, exp.Pow: _TWO, exp.Mod: _TWO, exp.IntDiv: _TWO,
     exp.Sign: _ONE, exp.Trunc: ("this", "decimals"),
+    exp.StrPosition: ("this", "substr"), **dict.fromkeys(TRIGONOMETRY, _ONE),
     exp.LastDay: _ONE, exp.Kwarg: _TWO, exp.VariancePop: _ONE, exp.StddevPop: _ONE, exp.AnyValue: _ONE,
 }  # fmt: skip
 RESULT_FUNCTIONS = (
@@ -40,6 +45,7 @@ RESULT_FUNCTIONS = (
     "CAST", "TRY_CAST", "SAFE_CAST", "CONCAT", "CONCAT_WS", "UPPER", "LOWER", "TRIM", "LTRIM", "RTRIM", "SUBSTR",
     "SUBSTRING", "LENGTH", "LEFT", "RIGHT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
     "STRFTIME", "FORMAT", "GREATEST", "LEAST", "SQRT", "LN", "LOG", "LOG10", "LOG2", "EXP", "POWER", "POW",
-    "RATIO_TO_REPORT", "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID",
+    "RATIO_TO_REPORT", "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID", "SIN", "COS", "TAN",
+    "ASIN", "ACOS", "ATAN", "SINH", "COSH", "TANH", "DEGREES", "RADIANS", "CBRT",
 )  # fmt: skip
 RESULT_ONLY = (exp.Window, exp.Qualify, exp.Rollup, exp.Cube, exp.GroupingSets)

@@ -11,11 +11,12 @@ from sfumato.query.date_arithmetic import compute_dates
 from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_between, check_comparison, check_divisor, check_pattern
 from sfumato.query.function_calls import bind_function
-from sfumato.query.hints import FORMAT_KEYS, NOT_A_NUMBER
+from sfumato.query.hints import FORMAT_KEYS, LAST_DIGIT, NOT_A_NUMBER
 from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
 from sfumato.query.relation import Scope
+from sfumato.query.result_functions import TRIGONOMETRY
 from sfumato.query.size_limits import MOST_PARTS, PartCounter
 from sfumato.query.tokens import SHORTEN
 
@@ -36,8 +37,12 @@ AGGREGATES = (*ADDED, *PAIRS, *CHOICES)
 
 ROW_HINTS: dict[type[exp.Expr], str] = {
     exp.Window: "Windows are computed from results: use them after SELECT, over aggregates. The rows of each person's "
-    "first day: WHERE v.day = (SELECT MIN(w.day) FROM visits w WHERE w.id = v.id).",
+    "first day: WHERE v.day = (SELECT MIN(w.day) FROM visits w WHERE w.id = v.id). RANK() OVER (PARTITION BY id ORDER "
+    "BY day) = 3 is (SELECT COUNT(*) FROM visits w WHERE w.id = v.id AND w.day < v.day) = 2, if no day is NULL; "
+    "ROW_NUMBER() is the same if no two rows of one person have the same day. COUNT(*) OVER (PARTITION BY id) is "
+    "(SELECT COUNT(*) FROM visits w WHERE w.id = v.id). Nothing here means the same as LAG and LEAD of rows.",
     exp.TimeToStr: FORMAT_KEYS,
+    **dict.fromkeys(TRIGONOMETRY, f"{LAST_DIGIT} Of aggregates, as in COS(AVG(x)), it is computed for free."),
     exp.Subquery: "A subquery can be used in WHERE and after SELECT, about the same person or a public table.",
     exp.In: "List the values: IN ('a', 'b').",
     exp.Exists: "EXISTS can be used in WHERE, about the same person or a public table.",
@@ -46,6 +51,10 @@ ROW_HINTS: dict[type[exp.Expr], str] = {
 SEVERAL_IDS = (
     "SELECT COUNT(*) FROM (SELECT {name}, x FROM t GROUP BY {name}, x) counts the different pairs of {name} and x. A "
     "pair with a NULL counts there too."
+)
+COMPARED_ID = (
+    "An id is compared only with ids of another table. To compare it with a value, the owner adds a copy of the "
+    "column, and declares the copy as a number or a text."
 )
 ONE_PERSON = (
     "No answer shows rows of one person. Other questions that can be answered: COUNT(DISTINCT {name}) counts people, "
@@ -129,6 +138,8 @@ class RowBinder:
         self._counter.add(node, found.expression)  # first, because comparing or hashing an expression visits all of it
         if found.type == "id":
             hint = ONE_PERSON.format(name=name) if name in item.person else "It cannot be compared otherwise."
+            if isinstance(node.parent, (exp.Binary, exp.Between, exp.In)):
+                hint = f"{COMPARED_ID} {hint}" if name in item.person else COMPARED_ID
             if node.find_ancestor(exp.Distinct) is not None:
                 hint = SEVERAL_IDS.format(name=name)
             raise build_syntax_refusal(

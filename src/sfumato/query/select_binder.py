@@ -14,6 +14,7 @@ from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.functions import MOST_KEYS
 from sfumato.query.key_values import list_key_values
+from sfumato.query.null_keys import has_null_key
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import build_syntax_refusal, locate
 from sfumato.query.per_group_bounds import add_up_people
@@ -120,6 +121,7 @@ class SelectBinder:
             self._options,
             offset,
             keys_alone=keys_alone,
+            null_keys=has_null_key((typed for typed, _ in self.keys), self.relation.filters),
         )
         refuse_large_query(self.tree, query)
         return query
