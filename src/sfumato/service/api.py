@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Header, Response
+from fastapi import APIRouter, FastAPI, Header, Response
 from fastapi.responses import JSONResponse
 
 from sfumato.answers.answer import Cost
@@ -36,6 +36,7 @@ from sfumato.service.idempotent_requests import IdempotentRequests
 from sfumato.service.jobs import Job, Jobs
 from sfumato.service.metrics import Metrics
 from sfumato.service.mounted_surveys import MountedSurveys
+from sfumato.service.quick_route import QuickRoute
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.service_settings import ServiceSettings
 from sfumato.service.service_shell import ServiceShell
@@ -145,6 +146,7 @@ def _add_datasets(app: FastAPI, service: Service) -> None:
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
+    routes = APIRouter(route_class=QuickRoute)
     served, jobs, wait, threads = service.served, service.jobs, service.settings.wait_seconds, service.threads
 
     def write_preview(name: str, asked: PreviewQuestion, user: User) -> Response:
@@ -153,12 +155,12 @@ def _add_questions(app: FastAPI, service: Service) -> None:
             allowed = is_single_allowed(curator.dataset.budget, grant, found.cost)
             return _send(write_json(write_preview_wire(found) | ({} if allowed else {"fits": False})))
 
-    @app.post("/v1/datasets/{name}/queries:preview", response_model=dict[str, Any])
+    @routes.post("/v1/datasets/{name}/queries:preview", response_model=dict[str, Any])
     async def preview(name: str, asked: PreviewQuestion, user: Caller) -> Response:
         """Cost and margins of a question. It reads no row and costs nothing."""
         return await threads.run(user.name, lambda: write_preview(name, asked, user))
 
-    @app.post("/v1/datasets/{name}/queries", response_model=None)
+    @routes.post("/v1/datasets/{name}/queries", response_model=None)
     async def ask(  # noqa: PLR0917 - FastAPI names what it passes
         name: str, asked: Question, user: Caller, accept: Accept = "application/json", idempotency_key: Key = None,
         prefer: Prefer = "",
@@ -173,18 +175,20 @@ def _add_questions(app: FastAPI, service: Service) -> None:
             cost = price_workload(made, curator.dataset.budget.loss)
             return JSONResponse({"cost": cost.as_text(), "plan": str(made)})
 
-    @app.post("/v1/datasets/{name}/workloads:preview", response_model=dict[str, Any])
+    @routes.post("/v1/datasets/{name}/workloads:preview", response_model=dict[str, Any])
     async def plan(name: str, asked: WorkloadQuestion, user: Caller) -> Response:
         """What a workload costs, and how its loss is split. It reads no row and costs nothing."""
         return await threads.run(user.name, lambda: write_plan(name, asked, user))
 
-    @app.post("/v1/datasets/{name}/workloads", response_model=None)
+    @routes.post("/v1/datasets/{name}/workloads", response_model=None)
     async def ask_workload(
         name: str, asked: WorkloadQuestion, user: Caller, idempotency_key: Key = None, prefer: Prefer = ""
     ) -> Response:
         """Answer several questions for one charge: all are paid, or none. Retries and jobs are as for one question."""
         found = await jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
         return _point_to(found) if isinstance(found, Job) else _send(f'{{"answers":{found.write_list()}}}')
+
+    app.include_router(routes)
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
