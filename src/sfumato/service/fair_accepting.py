@@ -19,8 +19,15 @@ class FairLoop(asyncio.SelectorEventLoop):
 
     async def create_server(self, *places: Any, sock: socket.socket | None = None, **options: Any) -> asyncio.Server:  # noqa: ANN401 - as asyncio takes them
         """Serve. `sock` is shared with other workers, and bound to the address."""
-        own = sock if sock is None or sock.family not in INTERNET or sys.platform != "linux" else bind_beside(sock)
+        own = bind_beside(sock) if sock is not None and is_only_bound(sock) else sock
         return await super().create_server(*places, sock=own, **options)
+
+
+def is_only_bound(shared: socket.socket) -> bool:
+    """Whether nobody listens at this socket. If somebody did, connections would wait there for ever."""
+    if sys.platform != "linux" or shared.family not in INTERNET:  # elsewhere, one of the sockets gets all connections
+        return False
+    return not shared.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 
 def bind_beside(shared: socket.socket) -> socket.socket:
