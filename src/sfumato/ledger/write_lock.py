@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 STEP_SECONDS = 0.0003  # a transaction takes about a millisecond
+GROWTH, LONGEST_SECONDS = 1.5, 0.002  # of the steps: to look takes processor time, which the other may need
 MOST_SECONDS = 2.0  # after that, SQLite waits in its own way, and refuses when its time is over
 SUFFIX = "-turn"  # of an empty file beside the database. If it is removed, only this waiting is lost
 
@@ -31,14 +32,15 @@ def take_turns(path: str) -> Iterator[None]:
 
 
 def _wait(descriptor: int) -> None:
-    end = time.monotonic() + MOST_SECONDS
+    end, step = time.monotonic() + MOST_SECONDS, STEP_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > end:
                 return
-            time.sleep(STEP_SECONDS)
+            time.sleep(step)
+            step = min(GROWTH * step, LONGEST_SECONDS)
         except OSError:  # a file system without such locks
             return
         else:
