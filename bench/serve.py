@@ -45,6 +45,7 @@ from served_clinic import make_clinic
 from sfumato.opening import open_folder
 from sfumato.service.accounts import Accounts
 from sfumato.service.api_tokens import Tokens
+from sfumato.service.fair_accepting import LOOP
 from sfumato.service.service_settings import VARIABLE, ServiceSettings
 
 ANALYSTS, WORKERS, ROUNDS = 64, 2, 4
@@ -89,7 +90,7 @@ def run_app(app: str, health: str, *, factory: bool = False, **environment: str)
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
     command = [sys.executable, "-m", "uvicorn", app, "--port", str(port), "--workers", str(WORKERS), "--no-access-log"]
-    command += ["--log-level", "warning", *(["--factory"] if factory else [])]
+    command += ["--log-level", "warning", "--loop", LOOP, *(["--factory"] if factory else [])]
     places = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     settings = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(places)}
     server = subprocess.Popen(command, env=settings, start_new_session=True)

@@ -8,7 +8,7 @@ from ledger_questions import POPULATION, ask, make_answer, make_question
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.ledger.ledger import Ledger, Limit, Totals
+from sfumato.ledger.ledger import MOST_NOTED, Ledger, Limit, Totals
 
 
 @pytest.fixture
@@ -59,6 +59,27 @@ def test_what_is_left_is_known_without_looking_again(place):
         assert ours.read_remaining() == PureDP("0.9"), "as it was after the last entry that was seen"
         assert not ask(ours, "ann", make_question(PureDP("0.1"), "a"))
         assert ours.read_remaining() == ours.totals().remaining == PureDP("0.7")
+
+
+def test_what_a_charge_left_of_an_own_limit_is_known_without_looking_again(ledger_of, monkeypatch):
+    ledger = ledger_of(PureDP(1), ann=PureDP("0.5"), bob=PureDP("0.4"))
+    first, _ = ledger.charge("ann", make_question(PureDP("0.1"), "a"))
+    second, _ = ledger.charge("ann", make_question(PureDP("0.2"), "b"))
+    bobs, _ = ledger.charge("bob", make_question(PureDP("0.3"), "c"))
+    looked = ledger.read_own_remaining("ann")
+    monkeypatch.setattr(Ledger, "totals", lambda *_: pytest.fail("it looked again"))
+    assert ledger.read_own_remaining("ann", first.entry_number) == PureDP("0.4")
+    assert ledger.read_own_remaining("ann", second.entry_number) == looked == PureDP("0.2")
+    assert ledger.read_own_remaining("bob", bobs.entry_number) == PureDP("0.1")
+    assert ledger.read_own_remaining("eve", 99) is None, "without a limit of their own"
+    monkeypatch.undo()
+    assert ledger.read_own_remaining("ann", 99) == PureDP("0.2"), "a charge that was not made here"
+    resumed, taken = ledger.charge("ann", make_question(PureDP("0.1"), "a"))
+    assert (resumed.entry_number, taken.own) == (first.entry_number, PureDP(0))
+    for number in range(MOST_NOTED):
+        ledger.charge("bob", make_question(PureDP("0.001"), f"n{number}"))
+    assert len(ledger._own_spent) == MOST_NOTED, "it forgets the oldest"
+    assert ledger.read_own_remaining("ann", first.entry_number) == PureDP("0.2")
 
 
 def test_not_even_the_last_digit_fits(ledger_of):

@@ -1,76 +1,97 @@
-"""Waiting for other processes that write: soon after they end, and never in place of the lock itself."""
+"""Turns of processes that write: soon after each other, and never in place of the lock itself."""
 
-import sqlite3
+import os
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 
+from sfumato.kernel.losses import PureDP
 from sfumato.ledger import write_lock
-from sfumato.ledger.write_lock import wait_for_writers
+from sfumato.ledger.ledger import Ledger, Limit
+from sfumato.ledger.write_lock import SUFFIX, take_turns
+
+HOLD = """
+import sys, time
+from sfumato.ledger.write_lock import take_turns
+with take_turns(sys.argv[1]):
+    print("has it", flush=True)
+    sys.stdin.readline()
+"""
 
 
 @pytest.fixture
-def two(tmp_path):
-    found = [
-        sqlite3.connect(tmp_path / "l.db", isolation_level=None, check_same_thread=False, timeout=30) for _ in range(2)
-    ]
-    found[0].execute("PRAGMA journal_mode = WAL")
-    found[0].execute("CREATE TABLE t (n)")
-    yield found
-    for one in found:
-        one.close()
+def path(tmp_path):
+    return str(tmp_path / "ledger.db")
 
 
-def read_timeout(connection):
-    return connection.execute("PRAGMA busy_timeout").fetchone()[0]
+def test_one_begins_soon_after_the_other_has_ended(path):
+    ended, entered = threading.Event(), threading.Event()
+
+    def hold():
+        with take_turns(path):
+            entered.set()
+            time.sleep(0.2)
+            ended.set()
+
+    threading.Thread(target=hold).start()
+    entered.wait(10)
+    with take_turns(path):
+        assert ended.is_set(), "not before the other has ended"
+    assert os.stat(path + SUFFIX).st_mode & 0o077 == 0
+    assert os.stat(path + SUFFIX).st_size == 0
 
 
-def test_it_waits_until_the_other_has_written_and_takes_no_lock(two):
-    ours, other = two
-    other.execute("BEGIN IMMEDIATE")
-    other.execute("INSERT INTO t VALUES (1)")
-    ended = []
-    threading.Timer(0.2, lambda: (ended.append(time.monotonic()), other.execute("COMMIT"))).start()
-    wait_for_writers(ours, 30)
-    assert ended, "not before the other has ended"
-    assert not ours.in_transaction
-    assert read_timeout(ours) == 30_000, "other statements wait as usual"
-    assert ours.execute("SELECT n FROM t").fetchall() == [(1,)]
-    other.execute("BEGIN IMMEDIATE")  # nobody has the lock
-    other.execute("ROLLBACK")
-
-
-def test_it_gives_up_and_leaves_the_refusal_to_the_transaction(two, monkeypatch):
-    monkeypatch.setattr(write_lock, "MOST_SECONDS", 0.05)
-    ours, other = two
-    other.execute("BEGIN IMMEDIATE")
-    wait_for_writers(ours, 30)
-    assert not ours.in_transaction
-    assert read_timeout(ours) == 30_000
-    other.execute("ROLLBACK")
-
-
-def test_a_failure_that_is_no_lock_is_left_to_the_transaction(two, monkeypatch):
-    ours, _ = two
-    ours.execute("BEGIN IMMEDIATE")  # "cannot start a transaction within a transaction"
-    wait_for_writers(ours, 30)
-    assert ours.in_transaction
-    ours.execute("ROLLBACK")
-
-
-def test_without_steps_of_its_own_sqlite_would_sleep_far_longer(two, monkeypatch):
-    """The negative control: what the tests above see is the waiting itself, and not SQLite's."""
-    ours, other = two
+def test_it_looks_again_after_short_steps(path, monkeypatch):
+    """The negative control of the test above: while the other has the turn, only these steps pass."""
     slept = []
-    monkeypatch.setattr(write_lock.time, "sleep", lambda seconds: (slept.append(seconds), other.execute("ROLLBACK")))
-    other.execute("BEGIN IMMEDIATE")
-    wait_for_writers(ours, 30)
-    assert slept == [write_lock.STEP_SECONDS], "it looked again after one step"
-    other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(write_lock, "MOST_SECONDS", 0.0)  # it looks at nothing, as if it were not called
-    wait_for_writers(ours, 30)
-    ours.execute("PRAGMA busy_timeout = 0")
-    with pytest.raises(sqlite3.OperationalError, match="locked"):
-        ours.execute("BEGIN IMMEDIATE")
-    other.execute("ROLLBACK")
+    other = take_turns(path)
+    other.__enter__()
+
+    def sleep(seconds):
+        slept.append(seconds)
+        if len(slept) == 3:
+            other.__exit__(None, None, None)
+
+    monkeypatch.setattr(write_lock.time, "sleep", sleep)
+    with take_turns(path):
+        assert slept == pytest.approx([0.0003, 0.00045, 0.000675])
+
+
+def test_a_process_that_is_killed_frees_its_turn(path):
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "has it\n"
+        other.kill()
+        other.wait(30)
+        began = time.monotonic()
+        with take_turns(path):
+            assert time.monotonic() - began < write_lock.MOST_SECONDS / 2
+
+
+def test_who_waits_too_long_or_cannot_make_the_file_goes_on(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(write_lock, "MOST_SECONDS", 0.05)
+    with take_turns(path), take_turns(path):
+        pass
+    with take_turns(str(tmp_path / "missing" / "ledger.db")):
+        pass
+
+
+def test_a_ledger_takes_turns_only_after_another_process_has_written(path, monkeypatch):
+    ours = Ledger.create(path, "people", Limit(PureDP(1)))
+    theirs = Ledger.open(path, ours.ledger_id, "people")
+    ours.set_limit(Limit(PureDP(2)))
+    assert not os.path.exists(path + SUFFIX)
+    theirs.set_limit(Limit(PureDP(3)))  # it sees that the other has written
+    theirs.set_limit(Limit(PureDP(4)))
+    assert os.path.exists(path + SUFFIX)
+    monkeypatch.setattr(write_lock, "MOST_SECONDS", 0.05)
+    with take_turns(path):  # somebody who keeps the turn delays a charge, and does not prevent it
+        theirs.set_limit(Limit(PureDP(5)))
+    assert ours.totals().limit == PureDP(5)
+    assert ours.verify().ok
+    ours.close()
+    theirs.close()

@@ -51,7 +51,7 @@ def present_answer(
     certificate = released.certificate
     reading = Reading.from_release(released) if combined is None else combined.reading
     loss = ReleasedLoss.from_release(released) if combined is None else combined.loss
-    own = desk.ledger.read_own_remaining(receipt.analyst)
+    own = desk.ledger.read_own_remaining(receipt.analyst, None if receipt.cached else released.entry_number)
     paid = Payment(
         released.entry_number, receipt.cost, receipt.cached, receipt.head, Cost.from_loss(desk.ledger.read_remaining()),
         compute_population_cost(receipt.taken), None if own is None else Cost.from_loss(own),

@@ -23,7 +23,7 @@ from sfumato.ledger.fork_gate import GATE
 from sfumato.ledger.ledger_rows import DURABLE, LedgerRows, run_transaction
 from sfumato.ledger.server_address import ServerAddress, is_server, read_server_address
 from sfumato.ledger.signatures import Signatures
-from sfumato.ledger.write_lock import wait_for_writers
+from sfumato.ledger.write_lock import take_turns
 from sfumato.private_files import make_private, tighten
 
 WAIT_SECONDS = 30
@@ -91,7 +91,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[LedgerRows]:
         """One transaction that excludes other writers. When it is left without an error, it is on the disk."""
-        with self._connection() as connection, self._take_turn(connection):
+        with self._connection() as connection, self._take_turn():
             with run_transaction(connection, write=True):
                 self._refuse_other_files(connection)
                 yield LedgerRows(connection, self.signatures)
@@ -137,13 +137,12 @@ class Database:
             connection.close()
 
     @contextmanager
-    def _take_turn(self, connection: sa.Connection) -> Iterator[None]:
-        """Let threads write one after the other: SQLite excludes them too, but lets them sleep longer than needed."""
+    def _take_turn(self) -> Iterator[None]:
+        """Let threads and processes write in turns: SQLite excludes others too, but they would sleep far longer."""
         taken = self.path is not None and self._turn.acquire(timeout=WAIT_SECONDS)
         try:
-            if taken and self.others_write:
-                wait_for_writers(connection.connection.dbapi_connection, WAIT_SECONDS)
-            yield
+            with take_turns(self.path) if self.path is not None and self.others_write else nullcontext():
+                yield
         finally:
             if taken:
                 self._turn.release()

@@ -38,7 +38,7 @@ from sfumato.ledger.index_contents import compare_index, index_release
 from sfumato.ledger.last_verified import read_verified, remember_verified
 from sfumato.ledger.ledger_opening import Identity, read_identity
 from sfumato.ledger.ledger_rows import LedgerRows
-from sfumato.ledger.loss_sums import convert_loss
+from sfumato.ledger.loss_sums import add_losses, convert_loss
 from sfumato.ledger.quotes import Quote, choose_stored, price_view, quote_certificate
 from sfumato.ledger.recorded_neighbours import (
     describe_neighbours,
@@ -63,6 +63,7 @@ from sfumato.ledger.stored_answers import VOID, StoredAnswer, find_shape, is_voi
 from sfumato.ledger.sublimits import Sublimits
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
+MOST_NOTED = 32  # charges whose answers are being made
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
 
 
@@ -75,6 +76,7 @@ class Ledger:
         self._guarded = guarded
         self._database = guarded.database
         self._sublimits = Sublimits(sublimits)
+        self._own_spent: dict[int, PrivacyLoss] = {}  # of the analyst, after the newest charges that were made here
         self._names: tuple[str, ...] = ()  # analysts' names that were seen in the entries
 
     @classmethod
@@ -154,9 +156,11 @@ class Ledger:
         self._check(analyst, certificate)
         with self._guarded.write() as (rows, now):
             name = self._find_recorded(rows, analyst)
-            limit = self._sublimits.find(name, now.budget)
+            limit, spent = self._sublimits.find(name, now.budget), now.spent
 
             def refuse(charge: PrivacyLoss, own: PrivacyLoss, shares: Shares) -> None:
+                nonlocal spent
+                spent = add_losses(own, charge)
                 refuse_over_limit(charge, now.spent, now.budget, "the population's budget", shares)
                 self._sublimits.refuse_over_limit(charge, own, name, now.budget, shares)
 
@@ -164,6 +168,7 @@ class Ledger:
         self._guarded.remember(head)
         if charge is None:
             return reservation, spend_nothing(certificate.loss, now.budget, limit)
+        self._note_own_spent(head.number, spent)
         return reservation, spend_on(certificate.loss, charge, limit)
 
     def quote(self, analyst: str, certificate: Certificate) -> Quote:
@@ -266,12 +271,20 @@ class Ledger:
         newest = self._guarded.newest
         return self.totals().remaining if newest is None else subtract_spent(newest.budget, newest.spent)
 
-    def read_own_remaining(self, analyst: str) -> PrivacyLoss | None:
-        """What is left of the analyst's own limit; None if they have none."""
+    def read_own_remaining(self, analyst: str, charge: int | None = None) -> PrivacyLoss | None:
+        """What is left of the analyst's own limit; None if they have none.
+
+        With the number of a charge that was made here, it is what that charge left, and the ledger is not read again.
+        """
         newest = self._guarded.newest
-        if newest is not None and self._sublimits.find(analyst, newest.budget) is None:
+        limit = None if newest is None else self._sublimits.find(analyst, newest.budget)
+        if newest is not None and limit is None:
             return None
-        return self.totals(analyst).remaining
+        spent = None if charge is None else self._own_spent.get(charge)
+        return self.totals(analyst).remaining if limit is None or spent is None else subtract_spent(limit, spent)
+
+    def _note_own_spent(self, charge: int, spent: PrivacyLoss) -> None:
+        self._own_spent = {**dict(list(self._own_spent.items())[1 - MOST_NOTED :]), charge: spent}
 
     def list_limited_analysts(self) -> list[str]:
         """Every analyst with a limit of their own: those that the catalog lists, and those with the default limit."""

@@ -1,14 +1,13 @@
 """A preview as JSON for another process, and back."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.answering.preview import Preview
 from sfumato.answering.preview_view import write_preview, write_preview_html
 from sfumato.answers.answer import Cost
-from sfumato.json_values import replace_infinite
-from sfumato.remote.answer_wire import Wire, read_cost
+from sfumato.remote.answer_wire import SUMMARY, Wire, list_fields, read_cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +38,21 @@ class RemotePreview:
 
 
 def write_preview_wire(preview: Preview) -> Wire:
-    """The JSON of a preview."""
-    made: Wire = replace_infinite(
-        {
-            "cost": preview.cost.as_text(),
-            "population_cost": preview.population_cost.as_text(),
-            "margins": preview.margins,
-            "reasons": preview.reasons,
-            "fits": preview.fits,
-            "cached": preview.cached,
-            "confidence": preview.confidence,
-            "warnings": list(preview.warnings),
-            "one_person_changes": {one.column: one.one_person_changes for one in preview.sensitivities},
-            "measurements": [asdict(one) for one in preview.measurements],
-            "suggestions": [str(one) for one in preview.suggestions],
-            "explanation": preview.explain(),
-        }
-    )
-    return made
+    """The JSON of a preview, for `write_json`."""
+    return {
+        "cost": preview.cost.as_text(),
+        "population_cost": preview.population_cost.as_text(),
+        "margins": preview.margins,
+        "reasons": preview.reasons,
+        "fits": preview.fits,
+        "cached": preview.cached,
+        "confidence": preview.confidence,
+        "warnings": list(preview.warnings),
+        "one_person_changes": {one.column: one.one_person_changes for one in preview.sensitivities},
+        "measurements": [list_fields(one, SUMMARY) for one in preview.measurements],
+        "suggestions": [str(one) for one in preview.suggestions],
+        "explanation": preview.explain(),
+    }
 
 
 def read_preview_wire(wire: Mapping[str, Any]) -> RemotePreview:

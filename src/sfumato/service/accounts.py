@@ -30,7 +30,7 @@ from sfumato.service.account_tables import (
     add_missing_columns,
 )
 from sfumato.service.account_versions import Remembered, VersionReader
-from sfumato.service.group_commit import WAIT_SECONDS, GroupCommit, begin_writing
+from sfumato.service.group_commit import WAIT_SECONDS, GroupCommit, begin_writing, find_driver
 from sfumato.service.passwords import NOBODY, hash_password, verify_password
 
 Role = Literal["owner", "analyst"]
@@ -318,7 +318,7 @@ def write_time(moment: datetime) -> str:
 
 def write_line(connection: sa.Connection, user: str, action: str, dataset: str = "", detail: str = "") -> None:
     """Write a line of the log in a transaction. Never a password, a token or a value from the data."""
-    connection.exec_driver_sql(_ADD_LINE, (write_now(), user, action, dataset, detail))
+    find_driver(connection).execute(_ADD_LINE, (write_now(), user, action, dataset, detail)).close()
 
 
 def raise_version(connection: sa.Connection, *, access: bool = False) -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Header, Response
+from fastapi import APIRouter, FastAPI, Header, Response
 from fastapi.responses import JSONResponse
 
 from sfumato.answers.answer import Cost
 from sfumato.catalog.catalog_file import write_public_catalog
+from sfumato.json_values import write_json
 from sfumato.remote.answer_wire import read_answer_wire
 from sfumato.remote.preview_wire import write_preview_wire
 from sfumato.service.accounts import Accounts, User
@@ -27,7 +28,7 @@ from sfumato.service.api_questions import (
     write_csv,
 )
 from sfumato.service.api_tokens import Tokens
-from sfumato.service.asking import Asking, Wire, price_workload
+from sfumato.service.asking import Asking, Written, price_workload
 from sfumato.service.callers import Caller
 from sfumato.service.dataset_drafts import Drafts
 from sfumato.service.grant_limits import is_single_allowed
@@ -35,6 +36,7 @@ from sfumato.service.idempotent_requests import IdempotentRequests
 from sfumato.service.jobs import Job, Jobs
 from sfumato.service.metrics import Metrics
 from sfumato.service.mounted_surveys import MountedSurveys
+from sfumato.service.quick_route import QuickRoute
 from sfumato.service.served_datasets import ServedDatasets
 from sfumato.service.service_settings import ServiceSettings
 from sfumato.service.service_shell import ServiceShell
@@ -144,24 +146,25 @@ def _add_datasets(app: FastAPI, service: Service) -> None:
 
 
 def _add_questions(app: FastAPI, service: Service) -> None:
+    routes = APIRouter(route_class=QuickRoute)
     served, jobs, wait, threads = service.served, service.jobs, service.settings.wait_seconds, service.threads
 
     def write_preview(name: str, asked: PreviewQuestion, user: User) -> Response:
         with served.using(name, user) as (curator, grant):
             found = preview_question(curator, asked, user)
             allowed = is_single_allowed(curator.dataset.budget, grant, found.cost)
-            return JSONResponse(write_preview_wire(found) | ({} if allowed else {"fits": False}))
+            return _send(write_json(write_preview_wire(found) | ({} if allowed else {"fits": False})))
 
-    @app.post("/v1/datasets/{name}/queries:preview", response_model=dict[str, Any])
+    @routes.post("/v1/datasets/{name}/queries:preview", response_model=dict[str, Any])
     async def preview(name: str, asked: PreviewQuestion, user: Caller) -> Response:
         """Cost and margins of a question. It reads no row and costs nothing."""
         return await threads.run(user.name, lambda: write_preview(name, asked, user))
 
-    @app.post("/v1/datasets/{name}/queries", response_model=None)
+    @routes.post("/v1/datasets/{name}/queries", response_model=None)
     async def ask(  # noqa: PLR0917 - FastAPI names what it passes
         name: str, asked: Question, user: Caller, accept: Accept = "application/json", idempotency_key: Key = None,
         prefer: Prefer = "",
-    ) -> dict[str, Any] | Response:  # fmt: skip
+    ) -> Response:  # fmt: skip
         """Answer a question. A retry with the same Idempotency-Key never pays twice. A long one becomes a job (202)."""
         found = await jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
         return _point_to(found) if isinstance(found, Job) else _write_answer(found, accept)
@@ -172,18 +175,20 @@ def _add_questions(app: FastAPI, service: Service) -> None:
             cost = price_workload(made, curator.dataset.budget.loss)
             return JSONResponse({"cost": cost.as_text(), "plan": str(made)})
 
-    @app.post("/v1/datasets/{name}/workloads:preview", response_model=dict[str, Any])
+    @routes.post("/v1/datasets/{name}/workloads:preview", response_model=dict[str, Any])
     async def plan(name: str, asked: WorkloadQuestion, user: Caller) -> Response:
         """What a workload costs, and how its loss is split. It reads no row and costs nothing."""
         return await threads.run(user.name, lambda: write_plan(name, asked, user))
 
-    @app.post("/v1/datasets/{name}/workloads", response_model=None)
+    @routes.post("/v1/datasets/{name}/workloads", response_model=None)
     async def ask_workload(
         name: str, asked: WorkloadQuestion, user: Caller, idempotency_key: Key = None, prefer: Prefer = ""
-    ) -> dict[str, Any] | Response:
+    ) -> Response:
         """Answer several questions for one charge: all are paid, or none. Retries and jobs are as for one question."""
         found = await jobs.run(name, asked, user, idempotency_key, 0 if _is_asynchronous(prefer) else wait)
-        return _point_to(found) if isinstance(found, Job) else {"answers": found}
+        return _point_to(found) if isinstance(found, Job) else _send(f'{{"answers":{found.write_list()}}}')
+
+    app.include_router(routes)
 
 
 def _add_jobs(app: FastAPI, service: Service) -> None:
@@ -208,6 +213,10 @@ def _add_jobs(app: FastAPI, service: Service) -> None:
 
 def _is_asynchronous(prefer: str) -> bool:
     return "respond-async" in prefer.lower()
+
+
+def _send(text: str) -> Response:
+    return Response(text, media_type="application/json")
 
 
 def _point_to(job: Job) -> Response:
@@ -236,11 +245,10 @@ def _describe(served: ServedDatasets, name: str, user: User) -> dict[str, Any]:
         }
 
 
-def _write_answer(found: Wire, accept: str) -> dict[str, Any] | Response:
+def _write_answer(found: Written, accept: str) -> Response:
     """The answer as JSON, CSV or an Arrow stream, as the caller prefers."""
-    (wire,) = found
     if ARROW in accept:
-        return write_arrow(read_answer_wire(wire))
+        return write_arrow(read_answer_wire(*found.read()))
     if CSV in accept:
-        return write_csv(read_answer_wire(wire))
-    return JSONResponse(wire)  # also for another kind: the answer is paid for
+        return write_csv(read_answer_wire(*found.read()))
+    return _send(*found.texts)  # also for another kind: the answer is paid for

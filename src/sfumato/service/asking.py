@@ -1,5 +1,6 @@
 """One request for answers: within the reader's grant, paid once however often it is sent, and written down."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,6 +14,7 @@ from sfumato.catalog.catalog_file import write_public_catalog
 from sfumato.catalog.dataset import Dataset
 from sfumato.curator import Curator
 from sfumato.errors import LedgerError
+from sfumato.json_values import write_json
 from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.plan import LOWERING_VERSION
 from sfumato.ledger.loss_sums import add_losses, convert_loss, make_zero_loss
@@ -25,7 +27,21 @@ from sfumato.service.served_datasets import ServedDatasets
 
 NEW_KEY = "Send a new key to ask again. It is a new charge."
 Asked = Question | WorkloadQuestion
-Wire = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The answers to a request, each as the JSON text that is kept for retries and sent."""
+
+    texts: tuple[str, ...]
+
+    def write_list(self) -> str:
+        """All of them, as one JSON text."""
+        return f"[{','.join(self.texts)}]"
+
+    def read(self) -> list[dict[str, Any]]:
+        """The answers, for `read_answer_wire`."""
+        return [json.loads(text) for text in self.texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +52,7 @@ class Asking:
     served: ServedDatasets
     requests: IdempotentRequests
 
-    def answer(self, name: str, asked: Asked, user: User, key: str | None = None) -> Wire:
+    def answer(self, name: str, asked: Asked, user: User, key: str | None = None) -> Written:
         """The answers to a request, as the API sends them. The same key never pays twice."""
         with self.served.using(name, user) as (curator, grant), curator.at_desk():
             if key is None:
@@ -46,8 +62,7 @@ class Asking:
             last = curator.ledger().newest_number
             with self.requests.attempt(user.name, key, request, last, state) as attempt:
                 if attempt.answer is not None:
-                    found: Wire = attempt.answer
-                    return found
+                    return Written(tuple(map(write_json, attempt.answer)))
                 self._refuse_second_charge(curator, attempt, state)
                 return self._keep(attempt, user, name, _ask(curator, grant, asked, user, attempt.mark))
 
@@ -65,11 +80,11 @@ class Asking:
         if failure:
             raise LedgerError(CLOSED, failure, NEW_KEY)
 
-    def _keep(self, attempt: Attempt | None, user: User, name: str, answers: Sequence[Answer]) -> Wire:
-        wires = [write_answer_wire(answer) for answer in answers]
+    def _keep(self, attempt: Attempt | None, user: User, name: str, answers: Sequence[Answer]) -> Written:
+        written = Written(tuple(write_json(write_answer_wire(answer)) for answer in answers))
         detail = "; ".join(f"entry {answer.entry}, cost {answer.cost}" for answer in answers)
-        self.requests.finish(attempt, user.name, name, detail, wires)
-        return wires
+        self.requests.finish(attempt, user.name, name, detail, written.write_list())
+        return written
 
 
 _DECLARED: dict[int, tuple[Dataset, str]] = {}  # catalogs as texts: it takes as long as to plan a question

@@ -33,7 +33,7 @@ async def find_caller(
 ) -> User:
     """Whose token or session came with the request. A session that changes something must send its CSRF token."""
     if credentials is not None:  # most are remembered, so a thread would take longer than the look
-        return _find_by_token(request, credentials.credentials)
+        return find_by_token(request, credentials.credentials)
     session = await run_in_threadpool(find_session, request)
     if session is None:
         raise NotSignedIn
@@ -46,14 +46,15 @@ def find_any_caller(request: Request) -> User:
     """Whose token or session came with a request that reads something."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
-        return _find_by_token(request, token)
+        return find_by_token(request, token)
     session = find_session(request)
     if session is None:
         raise NotSignedIn
     return session.user
 
 
-def _find_by_token(request: Request, token: str) -> User:
+def find_by_token(request: Request, token: str) -> User:
+    """Whose token this is."""
     user: User | None = request.app.state.tokens.find_user(token)
     _note(request, user)
     if user is None:

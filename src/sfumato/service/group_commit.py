@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.ledger.write_lock import STEP_SECONDS, wait_for_writers
+from sfumato.ledger.write_lock import STEP_SECONDS
 
 WAIT_SECONDS = 30
 Written = TypeVar("Written")
@@ -44,10 +44,13 @@ class GroupCommit:
             taken, self._waiting = self._waiting, []
         try:
             connection = self._connect()
-            with connection.begin():
-                _begin_alone(_find_driver(connection))
-                for one in taken:
-                    one.run(connection, among_others=len(taken) > 1)
+            _begin_alone(find_driver(connection))
+            for one in taken:
+                one.run(connection, among_others=len(taken) > 1)
+            if connection.in_transaction():  # as SQLAlchemy sees it: some work used its statements
+                connection.commit()
+            else:
+                find_driver(connection).commit()
         except BaseException as error:
             self.close()  # what a connection is left with after an error is not used again
             for one in taken:  # nothing was committed, for nobody
@@ -67,7 +70,7 @@ class GroupCommit:
         if self._connection is None:
             self._connection = self._engine.connect()
             self._connection.detach()  # no other use of the accounts gets it
-            _find_driver(self._connection).execute("PRAGMA busy_timeout = 0")  # `_begin_alone` waits in shorter steps
+            find_driver(self._connection).execute("PRAGMA busy_timeout = 0")  # `_begin_alone` waits in shorter steps
         return self._connection
 
 
@@ -82,7 +85,7 @@ class _Work:
         if not among_others:  # if it fails, the whole transaction is undone
             self.result = self._work(connection)
             return
-        driver = _find_driver(connection)
+        driver = find_driver(connection)
         driver.execute("SAVEPOINT own")
         try:
             self.result = self._work(connection)
@@ -94,9 +97,12 @@ class _Work:
 
 def begin_writing(connection: sa.Connection) -> None:
     """Exclude other writers from the first statement on. SQLite's driver leaves this to us."""
-    driver = _find_driver(connection)
-    wait_for_writers(driver, WAIT_SECONDS)
-    driver.execute("BEGIN IMMEDIATE")
+    driver = find_driver(connection)
+    driver.execute("PRAGMA busy_timeout = 0").close()
+    try:
+        _begin_alone(driver)
+    finally:
+        driver.execute(f"PRAGMA busy_timeout = {1000 * WAIT_SECONDS}").close()
 
 
 def _begin_alone(driver: sqlite3.Connection) -> None:
@@ -113,7 +119,7 @@ def _begin_alone(driver: sqlite3.Connection) -> None:
             return
 
 
-def _find_driver(connection: sa.Connection) -> sqlite3.Connection:
+def find_driver(connection: sa.Connection) -> sqlite3.Connection:
     """SQLite's own connection."""
     driver: Any = connection.connection.dbapi_connection
     found: sqlite3.Connection = driver

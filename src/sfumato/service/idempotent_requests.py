@@ -26,6 +26,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.stored_answers import VOID_HASH
 from sfumato.service.account_tables import REQUESTS
 from sfumato.service.accounts import Accounts, write_line, write_now, write_time
+from sfumato.service.group_commit import find_driver
 
 PAGE = 200  # entries of the ledger that are read at a time
 CLOSED = "charge-closed"
@@ -80,34 +81,35 @@ class IdempotentRequests:
         with self._hold(int(mark[:15], 16)):
             new = (user, key, digest, "", write_now(), last_entry, state, "")
 
-            def begin(connection: sa.Connection) -> sa.Row[Any] | None:
-                found = connection.exec_driver_sql(_FIND, (user, key)).first()
-                if found is None:
-                    connection.exec_driver_sql(_ADD, new)
-                return found
+            def begin(connection: sa.Connection) -> tuple[str, str, int, str, str] | None:
+                driver = find_driver(connection)
+                found: list[tuple[str, str, int, str, str]] = driver.execute(_FIND, (user, key)).fetchall()
+                if not found:
+                    driver.execute(_ADD, new).close()
+                return found[0] if found else None
 
             found = self._accounts.write(begin)
             if found is None:
                 yield Attempt(user, key, mark, last_entry, state, True)
                 return
-            if found.digest != digest:
+            known, failure, since, before, text = found
+            if known != digest:
                 hint = "Send a new key with a new request."
                 raise InvalidParameter("Idempotency-Key", "must belong to this request", "one of another request", hint)
-            answer = json.loads(found.answer) if found.answer else None
-            yield Attempt(user, key, mark, found.since, found.state, False, answer, found.failure)
+            answer = json.loads(text) if text else None
+            yield Attempt(user, key, mark, since, before, False, answer, failure)
 
-    def finish(self, attempt: Attempt | None, user: str, dataset: str, detail: str, answer: object) -> None:
-        """Keep the answer for retries, and write the line of the log: both, or none.
+    def finish(self, attempt: Attempt | None, user: str, dataset: str, detail: str, answer: str) -> None:
+        """Keep the answer, which is JSON for retries, and write the line of the log: both, or none.
 
         The ledger has the charge and the answer already, on the disk. If a power failure undoes this, a retry finds
         the charge by its mark, and gets the stored answer.
         """
-        text = json.dumps(answer)
 
         def end(connection: sa.Connection) -> None:
             write_line(connection, user, "ask", dataset, detail)
             if attempt is not None:
-                connection.exec_driver_sql(_ANSWER, (text, attempt.user, attempt.key))
+                find_driver(connection).execute(_ANSWER, (answer, attempt.user, attempt.key)).close()
 
         self._accounts.write_quickly(end)
 

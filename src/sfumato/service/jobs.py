@@ -22,7 +22,7 @@ from sfumato.errors import PermissionDenied, SfumatoError
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.service.account_tables import JOBS
 from sfumato.service.accounts import Accounts, User, write_line, write_now
-from sfumato.service.asking import Asked, Asking, Wire
+from sfumato.service.asking import Asked, Asking, Written
 from sfumato.service.idempotent_requests import StillRunning
 from sfumato.service.problem_documents import describe_problem, write_problem
 
@@ -72,7 +72,7 @@ class Jobs:
         """End. Questions that run are finished first, since their charges are made."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    async def run(self, name: str, asked: Asked, user: User, key: str | None, seconds: float) -> Wire | Job:
+    async def run(self, name: str, asked: Asked, user: User, key: str | None, seconds: float) -> Written | Job:
         """The answers, if they are there within so many seconds; otherwise the job that makes them.
 
         A request without a key of its own is noted under the id of its job. No thread waits for the answers, and a
@@ -87,7 +87,9 @@ class Jobs:
                 return future.result()
         return await asyncio.to_thread(self._keep, made, future, asked, user, key)
 
-    def _begin(self, made: "_Running", asked: Asked, user: User, key: str | None) -> tuple["_Running", "Future[Wire]"]:
+    def _begin(
+        self, made: "_Running", asked: Asked, user: User, key: str | None
+    ) -> tuple["_Running", "Future[Written]"]:
         """Let a thread answer a question, unless too many of this user's questions are waiting for one."""
         with self._guard:
             if self._counts.get(user.name, 0) >= MOST_OF_ONE:
@@ -136,7 +138,7 @@ class Jobs:
         found = self.find(user, name)
         return found, note if found.stage == "cancelled" else ENDED  # it may have ended meanwhile
 
-    def _keep(self, made: "_Running", future: "Future[Wire]", asked: Asked, user: User, key: str | None) -> Job:
+    def _keep(self, made: "_Running", future: "Future[Written]", asked: Asked, user: User, key: str | None) -> Job:
         name = made.dataset
         row = {"id": made.id, "user": user.name, "dataset": name, "stage": "running", "key": key or made.id,
                "asked": asked.model_dump_json(), "outcome": "", "time": write_now()}  # fmt: skip
@@ -168,7 +170,7 @@ class Jobs:
             with self._guard:
                 self._running.pop(row.id, None)
 
-    def _watch(self, made: "_Running", future: "Future[Wire]") -> None:
+    def _watch(self, made: "_Running", future: "Future[Written]") -> None:
         """Write the outcome of a job when it has one, and stop the job if another worker was told to cancel it."""
         future.add_done_callback(lambda done: self._finish_in_step(made, done))
 
@@ -183,7 +185,7 @@ class Jobs:
 
         threading.Thread(target=look, name="watching a job", daemon=True).start()
 
-    def _finish_in_step(self, made: "_Running", done: "Future[Wire]") -> None:
+    def _finish_in_step(self, made: "_Running", done: "Future[Written]") -> None:
         """Show the outcome from the next step on, as answers to requests leave at fixed steps."""
         wait = count_to_step(time.monotonic() - made.began, self._pad_seconds)
         if not wait:
@@ -193,7 +195,7 @@ class Jobs:
         later.daemon = True  # if the service ends before, the next look at the job starts it again under its key
         later.start()
 
-    def _finish(self, name: str, done: "Future[Wire]") -> None:
+    def _finish(self, name: str, done: "Future[Written]") -> None:
         with self._guard:
             self._running.pop(name, None)
         if done.cancelled():
@@ -202,7 +204,7 @@ class Jobs:
         if isinstance(error, StillRunning):  # it runs in another worker, which will write its outcome
             return
         if error is None:
-            self._end(name, "done", {"answers": done.result()})
+            self._end(name, "done", {"answers": done.result().read()})
         elif isinstance(error, SfumatoError):
             self._end(name, "failed", describe_problem(error))
         else:  # its text may hold a value from the data
@@ -241,7 +243,7 @@ class _Running:
         self._guard = threading.Lock()
         self._thread: int | None = None
 
-    def run(self, work: Callable[[], Wire]) -> Wire:
+    def run(self, work: Callable[[], Written]) -> Written:
         with self._guard:
             if self._cancelled:
                 raise PermissionDenied("cancelled", "The job was cancelled before it began.", NOT_CHARGED)
@@ -270,7 +272,7 @@ def count_to_step(taken: float, step: float) -> float:
     return max(math.ceil(taken / step), 1) * step - taken if step else 0.0
 
 
-def _take_error(done: "asyncio.Future[Wire]") -> None:
+def _take_error(done: "asyncio.Future[Written]") -> None:
     """Look at an error, which asyncio would otherwise write to the log. Its text may hold a value from the data."""
     if not done.cancelled():
         done.exception()

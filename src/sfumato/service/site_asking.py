@@ -63,7 +63,7 @@ def add_asking(  # noqa: PLR0917 - one caller
             return await compute(session, lambda: _show_editor(served, session, name, form, refused))
         if isinstance(found, Job):
             return RedirectResponse(f"/jobs/{found.id}", 303)
-        made = await run_in_threadpool(save_answer, accounts, session.user.name, name, _keep(asked), found[0])
+        made = await run_in_threadpool(save_answer, accounts, session.user.name, name, _keep(asked), found.read()[0])
         return RedirectResponse(f"/answers/{made}", 303)
 
     @app.post("/datasets/{name}/ask:preview", include_in_schema=False)
