@@ -39,6 +39,19 @@ LINKED = (  # subqueries that meet the outer row once: by the person and another
     "SELECT COUNT(*) AS n FROM visits v WHERE EXISTS (SELECT 1 FROM visits w WHERE w.pid = v.pid AND w.day < v.day)",
     "SELECT SUM(k) AS k FROM (SELECT pid, kind, COUNT(DISTINCT cost) AS k FROM visits GROUP BY pid, kind) AS t",
 )
+BY_ID = (  # ids compared with constants: the person's, and another one
+    "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients WHERE pid <> 1 GROUP BY city",
+    "SELECT COUNT(*) AS n FROM visits v WHERE v.pid > 2 OR v.visit_id IN ('v0', 'v3')",
+    "SELECT CASE WHEN v.pid = '03' THEN 1 ELSE 0 END AS k, COUNT(*) AS n FROM patients p LEFT JOIN visits v "
+    "ON p.pid = v.pid AND v.cost > 3 GROUP BY 1",
+    "SELECT COUNT(*) AS n, SUM(k) AS s FROM (SELECT pid, COUNT(*) AS k FROM visits WHERE pid <> 2 GROUP BY pid) AS t "
+    "WHERE pid BETWEEN 1 AND 4",
+    "SELECT COUNT(*) AS n FROM (SELECT pid, kind, COUNT(*) AS k FROM visits GROUP BY pid, kind) AS t WHERE pid <> 1",
+    "SELECT COUNT(*) AS n FROM (SELECT pid, age AS x FROM patients WHERE pid <> 1 UNION ALL SELECT pid, cost "
+    "FROM visits) AS u WHERE pid < 4",
+    "SELECT kind, COUNT(*) AS n, COUNT(DISTINCT pid) AS people FROM visits WHERE 1 <> pid GROUP BY kind",
+    "SELECT COUNT(*) AS n FROM visits v JOIN tests t ON t.visit_id = v.visit_id WHERE t.visit_id <> 'v1' AND pid > 0",
+)
 FAST, MANY, EACH = (100, 101), range(200, 240), 30
 
 
@@ -127,6 +140,11 @@ def test_every_function_in_a_question_has_the_reference_integers(under_test, loa
 @pytest.mark.parametrize("state", ["hostile", "crowd"])
 def test_subqueries_that_meet_one_row_have_the_reference_integers(loaded, state):
     assert compare(loaded(state), state, LINKED) == ([], len(LINKED))
+
+
+@pytest.mark.parametrize("state", ["hostile", "crowd"])
+def test_ids_beside_constants_have_the_reference_integers(loaded, state):
+    assert compare(loaded(state), state, BY_ID) == ([], len(BY_ID))
 
 
 @pytest.mark.slow

@@ -74,6 +74,15 @@ QUESTIONS = [
     "SELECT pid, MIN(site) AS x FROM visits GROUP BY pid) u GROUP BY x",
     "SELECT s.region, v.kind, COUNT(*) AS n FROM (SELECT pid, MAX(site) AS site FROM visits GROUP BY pid) e "
     "JOIN sites s ON e.site = s.site JOIN visits v ON e.pid = v.pid GROUP BY 1, 2",
+    # the person's own id is compared with constants
+    "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM patients WHERE pid <> 'p1' GROUP BY city",
+    f"SELECT COUNT(*) AS n, SUM(v.cost) AS s FROM {JOIN} AND v.pid IN ('p0', 'p2')",
+    "SELECT CASE WHEN v.pid = 'p1' THEN 1 ELSE 0 END AS k, COUNT(*) AS n FROM patients p LEFT JOIN visits v "
+    "ON p.pid = v.pid AND v.cost > 3 GROUP BY 1",
+    "SELECT c, COUNT(*) AS n FROM (SELECT pid, COUNT(*) AS c FROM visits GROUP BY pid) x WHERE pid <> 'p0' GROUP BY c",
+    "SELECT COUNT(*) AS n FROM (SELECT pid, age AS x FROM patients WHERE pid <> 'p0' UNION ALL "
+    "SELECT pid, cost FROM visits) u WHERE pid <> 'p1'",
+    "SELECT kind, COUNT(*) AS n, COUNT(DISTINCT pid) AS people FROM visits WHERE pid <> 'p1' GROUP BY kind",
 ]  # fmt: skip
 
 numbers = st.one_of(st.none(), st.floats(-60, 120), st.sampled_from([float("nan"), float("inf"), 3.0, 50.0]))

@@ -3,10 +3,12 @@
 Every hidden name begins with HIDDEN. Names that end in _ are prefixes: the name of a column or a number follows.
 """
 
+from sfumato.kernel import expressions
+
 HIDDEN = "__sfumato"
 
 # columns of a snapshot
-UNIT = f"{HIDDEN}_unit"  # the id of the row's privacy unit; never NULL
+UNIT = expressions.UNIT  # the id of the row's privacy unit; never NULL
 ROWS_OF_UNIT = f"{HIDDEN}_rows"  # how many rows of the snapshot belong to that unit; 1 if max_rows_per_unit or fewer
 MET = f"{HIDDEN}_met"  # TRUE: joins of private tables and groups of undeclared keys read this row
 STEPS = f"{HIDDEN}_steps_"  # the column in steps of the grid of its declared bounds

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from enum import Enum
 
 Scalar = None | bool | int | float | str | date | datetime
+UNIT = "__sfumato_unit"  # the canonical id of a row's privacy unit: a column of every private source
 
 
 class ColumnType(Enum):
@@ -50,23 +51,8 @@ class Call:
 
 Expression = Column | Literal | Call
 
-COMPUTED = (
-    "+",
-    "-",
-    "*",
-    "/",
-    "neg",
-    "abs",
-    "floor",
-    "ceil",
-    "mod",
-    "round",
-    "trunc",
-    "sqrt",
-    "ln",
-    "exp",
-    "text_real",
-)
+ARITHMETIC = ("+", "-", "*", "/", "neg", "abs", "floor", "ceil")
+COMPUTED = (*ARITHMETIC, "mod", "round", "trunc", "sqrt", "ln", "exp", "text_real")  # whose value may be -0.0
 NUMBERS = ("extract", "date_diff", "sign", "to_integer", "length", "strpos", "text_integer")
 CAST_TEXTS = ("boolean_text", "integer_text", "date_text", "datetime_text")
 TEXTS = ("upper", "lower", "||", "replace", "substr", "left", "right", "trim", "pad", "split", "strftime", *CAST_TEXTS)

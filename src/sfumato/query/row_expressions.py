@@ -12,6 +12,7 @@ from sfumato.query.date_functions import bind_date_function, read_beside
 from sfumato.query.decided_comparisons import check_between, check_comparison, check_divisor, check_pattern
 from sfumato.query.function_calls import bind_function
 from sfumato.query.hints import FORMAT_KEYS, LAST_DIGIT, NOT_A_NUMBER
+from sfumato.query.id_comparisons import compare_id, find_id
 from sfumato.query.narrowed_values import combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import EXPRESSIONS, build_syntax_refusal, locate_errors, name_node
 from sfumato.query.query import Typed
@@ -53,8 +54,8 @@ SEVERAL_IDS = (
     "pair with a NULL counts there too."
 )
 COMPARED_ID = (
-    "An id is compared only with ids of another table. To compare it with a value, the owner adds a copy of the "
-    "column, and declares the copy as a number or a text."
+    "An id is compared with numbers and texts that the question contains, and with ids of another table. To compare it "
+    "with another column, the owner adds a copy of the id's column, and declares the copy as a number or a text."
 )
 ONE_PERSON = (
     "No answer shows rows of one person. Other questions that can be answered: COUNT(DISTINCT {name}) counts people, "
@@ -100,7 +101,7 @@ class RowBinder:
             with locate_errors(node):
                 return functions.type_literal(value.value)
         if kind in COMPARE:
-            return self._bind_comparison(node, COMPARE[kind], self.bind(node.this), self.bind(node.expression))
+            return self._bind_sides(node, COMPARE[kind], node.this, node.expression)
         if kind in ARITHMETIC:
             if isinstance(node.expression, exp.Interval):
                 return self._bind_special(node)
@@ -143,7 +144,9 @@ class RowBinder:
             if node.find_ancestor(exp.Distinct) is not None:
                 hint = SEVERAL_IDS.format(name=name)
             raise build_syntax_refusal(
-                node, f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}) and JOIN", hint
+                node,
+                f"{name}[at] is an id, which can be used only in COUNT(DISTINCT {name}), in JOIN and beside constants",
+                hint,
             )
         return found
 
@@ -156,6 +159,15 @@ class RowBinder:
             return None
         never = functions.type_literal(True)
         return item.partners.get(name, never) if name in item.person else item.columns[name]
+
+    def _bind_sides(self, node: exp.Expr, function: str, left: exp.Expr, right: exp.Expr) -> Typed:
+        """Bind a comparison of two expressions. One of them may be an id, if the other one is a value."""
+        for mine, other in ((left, right), (right, left)):
+            found = find_id(mine, self.scope) if read_constant(other.unnest()) is not None else None
+            if found is not None:
+                self.count_part(node)
+                return compare_id(*found, function, other.unnest(), mirrored=mine is right)
+        return self._bind_comparison(node, function, self.bind(left), self.bind(right))
 
     def _bind_comparison(self, node: exp.Expr, function: str, one: Typed, two: Typed) -> Typed:
         """Bind a comparison. A text that is compared with a date is read as a date."""
@@ -175,15 +187,12 @@ class RowBinder:
                 hint = NOT_A_NUMBER if node.expression.name.upper() == "NAN" else truth
                 raise build_syntax_refusal(node, "IS is supported only with NULL", hint)
             case exp.Between():
-                low = self._bind_comparison(node, ">=", self.bind(node.this), self.bind(node.args["low"]))
-                high = self._bind_comparison(node, "<=", self.bind(node.this), self.bind(node.args["high"]))
+                low = self._bind_sides(node, ">=", node.this, node.args["low"])
+                high = self._bind_sides(node, "<=", node.this, node.args["high"])
                 check_between(node, self.bind(node.args["low"]), self.bind(node.args["high"]))
                 return functions.combine_logic("and", [low, high])
             case exp.In() if node.expressions:
-                equal = [
-                    self._bind_comparison(node, "=", self.bind(node.this), self.bind(value))
-                    for value in node.expressions
-                ]
+                equal = [self._bind_sides(node, "=", node.this, value) for value in node.expressions]
                 return functions.combine_logic("or", equal) if len(equal) > 1 else equal[0]
             case exp.Like():
                 one, two = self.bind(node.this), self.bind(node.expression)

@@ -9,12 +9,10 @@ SELECT COUNT(DISTINCT order_id) FROM orders
 --: refused syntax
 SELECT customer_id, COUNT(*) FROM orders GROUP BY 1
 
---: refused syntax, missing: an id compared with a value
 SELECT CASE WHEN customer_id = 0 THEN 0 else 1 END, COUNT(*) FROM orders GROUP BY 1
 
 SELECT COUNT(order_id)=100 FROM orders
 
---: refused syntax, missing: an id compared with a value
 SELECT COUNT(*) FROM orders, customers WHERE orders.customer_id = customers.customer_id AND orders.customer_id != 1
 
 --: refused syntax
@@ -23,16 +21,12 @@ SELECT COUNT(*) FROM orders, customers WHERE orders.customer_id = orders.custome
 --: refused syntax
 SELECT COUNT(*) FROM orders, customers WHERE orders.customer_id = customers.customer_id OR orders.customer_id != 1
 
---: refused syntax, missing: an id compared with a value
 SELECT COUNT(*) FROM orders JOIN customers ON orders.customer_id = customers.customer_id AND customers.customer_id > 10
 
---: refused syntax, missing: an id compared with a value
 SELECT COUNT(*) FROM orders JOIN customers ON orders.customer_id > 10 AND customers.customer_id = orders.customer_id
 
---: refused syntax, missing: an id compared with a value
 SELECT COUNT(*) FROM orders JOIN customers ON orders.customer_id = customers.customer_id AND (orders.product_id = 1 OR customers.customer_id = 1)
 
---: refused syntax, missing: an id compared with a value
 SELECT COUNT(*) FROM orders JOIN customers ON (orders.product_id = 1 AND (customers.customer_id = 1 AND (orders.customer_id = customers.customer_id)))
 
 SELECT COUNT(*) FROM orders JOIN customers ON (orders.product_id = customers.address) AND (orders.customer_id = customers.customer_id)

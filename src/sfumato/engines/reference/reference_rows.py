@@ -39,8 +39,15 @@ class WeightedRow:
     held: int
 
 
-def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:  # noqa: PLR0911 - one return an operator
-    """Read the rows of a source, with their units and weights."""
+def read_rows(tables: Tables, source: Source) -> list[WeightedRow]:
+    """Read the rows of a source, with their units and weights. The unit is a column too, of a private source."""
+    rows = _read_operator(tables, source)
+    if not derive_extent(source).private:
+        return rows
+    return [replace(row, values=_combine(row.values, {UNIT: row.unit})) for row in rows]
+
+
+def _read_operator(tables: Tables, source: Source) -> list[WeightedRow]:  # noqa: PLR0911 - one return an operator
     match source:
         case Scan():
             return _scan(tables, source)

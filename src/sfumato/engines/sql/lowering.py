@@ -265,7 +265,7 @@ def _filter(plan: BoundedPlan, measured: Iterable[Measured], keys: Iterable[Key]
     read = [one.value for one in quantities if one.value is not None]
     read += [key.expression for key in (*plan.keys, *keys)]
     read += [condition for one in quantities if isinstance(one, Pivot) for condition in one.conditions]
-    needed = set[str]().union(*map(collect_columns, (*read, *plan.filters)))
+    needed = set[str]().union(*map(collect_columns, (*read, *plan.filters))) - {UNIT}  # every source has it
     query = exp.Select().from_(lower_from(plan, needed), copy=False)
     return query.where(*map(lower_expression, plan.filters), copy=False)
 

@@ -144,7 +144,7 @@ def _weigh_scan(query: exp.Select, scan: Scan) -> exp.Select:
 
 def _filter(inner: Source, filters: Iterable[Expression], read: Iterable[Expression], *, per_row: bool) -> exp.Select:
     """FROM the inner source, with the columns that are read, WHERE all filters hold."""
-    needed = set[str]().union(*map(collect_columns, (*filters, *read)))
+    needed = set[str]().union(*map(collect_columns, (*filters, *read))) - {UNIT}  # every private source has it
     query = exp.Select().from_(lower_source(inner, needed, per_row=per_row).subquery("inside"))
     return query.where(*map(lower_expression, filters))
 
