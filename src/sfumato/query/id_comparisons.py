@@ -23,7 +23,7 @@ SPACES = "".join(map(chr, (*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000,
                            0x205F, 0x3000, 0xFEFF)))  # fmt: skip
 WHOLE = re.compile(r"([+-]?)0*([0-9]+)(?:[.]0*)?")
 HEX = "([0-9a-f]{4})"
-UUID = re.compile(f"[{{]?(?:urn:uuid:)?([0-9a-f]{{8}})-?{HEX}-?{HEX}-?{HEX}-?([0-9a-f]{{12}})[}}]?", re.IGNORECASE)
+UUID = re.compile(f"[{{]?(?:URN:UUID:)?([0-9a-f]{{8}})-?{HEX}-?{HEX}-?{HEX}-?([0-9a-f]{{12}})[}}]?", re.IGNORECASE)
 NUMBER = re.compile(r"[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?")
 NUMBERS_ONLY = (
     "Which id is less is known only of whole numbers with at most 15 digits. An id of another form does not meet a "
