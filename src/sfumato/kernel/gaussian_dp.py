@@ -2,11 +2,11 @@
 
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, isqrt, sqrt
-from statistics import NormalDist
+from math import isqrt
 
 from sfumato.kernel.exact import enclose_exp_neg
 from sfumato.kernel.normal import enclose_tail
+from sfumato.noise_guesses import guess_mu
 
 _BITS = 192
 _ROOT_BITS = 160
@@ -80,11 +80,7 @@ def bound_mu_squared(epsilon: Fraction) -> Fraction:
     """
     if epsilon > _MOST_EXACT:
         return 8 * epsilon
-    small = float(epsilon)
-    guess = sqrt(1.5707963267948968) * small
-    if small > 1e-4:
-        guess = -2 * NormalDist().inv_cdf(exp(-small) / (1 + exp(-small)))
-    half, bits = Fraction(guess) / 2, _BITS + 2 * _MOST_EXACT
+    half, bits = Fraction(guess_mu(float(epsilon))) / 2, _BITS + 2 * _MOST_EXACT
     slack = Fraction(1, 1 << 50)
     while True:
         smallest = Fraction(enclose_exp_neg(epsilon, bits)[0], 1 << bits)

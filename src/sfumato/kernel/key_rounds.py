@@ -5,7 +5,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import sqrt
-from statistics import NormalDist
 from typing import NoReturn
 
 import numpy as np
@@ -19,6 +18,7 @@ from sfumato.kernel.normal import enclose_tail
 from sfumato.kernel.samplers import IntArray
 from sfumato.kernel.saturating_sums import add_saturating
 from sfumato.kernel.weighted_keys import WHOLE, check_key_rule, find_threshold, find_weight, list_blocks
+from sfumato.noise_guesses import find_last, guess_threshold
 
 IntVector = npt.NDArray[np.int64]
 FIRST, SECOND = Fraction(5, 3), Fraction(5, 4)  # deviations of the rounds; 1/FIRST**2 + 1/SECOND**2 = 1
@@ -165,16 +165,10 @@ class KeyRounds:
 
 @lru_cache(maxsize=256)
 def _find_deviation(epsilon: Fraction, delta: Fraction, people_moved: int) -> Fraction:
-    """The least deviation that floats find, raised until the exact bound holds."""
+    """A deviation that is guessed, raised until the exact bound holds."""
     lonely = (EARLY + LATE) * delta
-    low, high = Fraction(0), Fraction(1)
-    while bound_delta(high, epsilon - 2 * lonely) <= delta - lonely:
-        high *= 2
-    for _ in range(40):
-        middle = (low + high) / 2
-        fits = bound_delta(middle, epsilon - 2 * lonely) <= delta - lonely
-        low, high = (middle, high) if fits else (low, middle)
-    found = Fraction(WHOLE * sqrt(people_moved) / low) if low else Fraction(1 << 62)
+    mu = find_last(lambda mu: bound_delta(mu, epsilon - 2 * lonely), delta - lonely, delta - lonely)
+    found = Fraction(WHOLE * sqrt(people_moved) / mu) if mu > 0 else Fraction(1 << 62)
     while bound_rounds_delta(found, epsilon, delta, people_moved) > delta:
         found *= 1 + Fraction(1, 1 << 12)
     return found
@@ -194,13 +188,9 @@ def bound_rounds_delta(deviation: Fraction, epsilon: Fraction, delta: Fraction, 
 
 @lru_cache(maxsize=256)
 def _find_late_threshold(deviation: Fraction, lonely: Fraction, groups: int) -> int:
-    """The least threshold that floats find, raised until the exact bound holds."""
-    spread = float(_bound_spread(deviation))
-    most = max(
-        2 * WHOLE + find_weight(first) + 1.5 - spread * NormalDist().inv_cdf(float(lonely / last))
-        for first, last in list_blocks(groups)
-    )
-    found = Fraction(most)
+    """A threshold that is guessed, raised until the exact bound holds."""
+    ends = [(2 * WHOLE + find_weight(first) + 1.5, lonely / last) for first, last in list_blocks(groups)]
+    found = guess_threshold(float(_bound_spread(deviation)), ends)
     while bound_late(deviation, int(found), groups) > lonely:
         found += 1 + deviation / (1 << 14)
     return int(found)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from sfumato.errors import InvalidParameter, KernelFault, describe_kind
 from sfumato.kernel.exact import enclose_exp_neg, enclose_log, round_up, sum_exactly, write_plain
 from sfumato.kernel.gaussian_dp import bound_epsilon, bound_mu_squared
+from sfumato.noise_guesses import guess_order
 from sfumato.number_arguments import Number, read_nonnegative_decimal, read_whole_number
 
 _BITS = 192
@@ -172,7 +173,7 @@ class ZCDP:
 
         Claim: K-16. rho-zCDP, with its own delta, implies (epsilon, delta)-DP for the epsilon returned.
         Requires: own delta < delta < 1 (checked here).
-        Relies on: K-01 (enclosures); floats only choose alpha.
+        Relies on: K-01 (enclosures); noise_guesses only chooses alpha.
         Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
         """
         total = _read_delta(delta)
@@ -331,18 +332,7 @@ def _bound_epsilon(rho: Fraction, delta: Fraction) -> Fraction:
     """An upper bound of inf over alpha > 1 of alpha rho + (ln(1/delta) - ln alpha)/(alpha - 1) + ln(1 - 1/alpha)."""
     if rho == 0:
         return Fraction(0)
-    log_delta = math.log(delta.denominator) - math.log(delta.numerator)
-    rate = math.exp(min(700.0, math.log(rho.numerator) - math.log(rho.denominator)))
-
-    def bound(offset: float) -> float:
-        beyond = math.exp(offset)  # alpha - 1
-        return (1 + beyond) * rate + (log_delta - math.log1p(beyond)) / beyond + offset - math.log1p(beyond)
-
-    low, high = -40.0, 700.0
-    for _ in range(200):
-        left, right = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, right) if bound(left) <= bound(right) else (left, high)
-    beyond = Fraction(math.exp(low))
+    beyond = guess_order(rho, delta)  # alpha - 1; every one above zero gives a bound, and enclose_log refuses others
     alpha = 1 + beyond
     one = 1 << _BITS
     log_inverse = Fraction(enclose_log(1 / delta, _BITS)[1], one)

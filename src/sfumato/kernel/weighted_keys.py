@@ -5,7 +5,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from math import isqrt, sqrt
-from statistics import NormalDist
 
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.gaussian_dp import bound_delta, bound_root
@@ -13,6 +12,7 @@ from sfumato.kernel.mechanisms import check_variance
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.normal import enclose_tail
 from sfumato.kernel.plan import KEY_WEIGHT_EXPONENT
+from sfumato.noise_guesses import find_last, guess_threshold
 
 WHOLE = 1 << -KEY_WEIGHT_EXPONENT
 PARTS = 64
@@ -83,19 +83,13 @@ def _share_lonely(delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def _find_deviation(epsilon: Fraction, delta: Fraction, people_moved: int) -> Fraction:
-    """The least deviation that floats find, raised until the exact bound holds, by at most 2**-12 too far.
+    """A deviation that is guessed, raised until the exact bound holds, by at most 2**-12 too far.
 
     It has few digits: the ledger writes all of them.
     """
     lonely = _share_lonely(delta)
-    low, high = Fraction(0), Fraction(1)
-    while bound_delta(high, epsilon - 2 * lonely) <= delta:
-        high *= 2
-    for _ in range(40):
-        middle = (low + high) / 2
-        fits = bound_delta(middle, epsilon - 2 * lonely) <= delta * (PARTS - 1) / PARTS
-        low, high = (middle, high) if fits else (low, middle)
-    deviation = WHOLE * sqrt(people_moved) / low if low else Fraction(1 << 62)
+    mu = find_last(lambda mu: bound_delta(mu, epsilon - 2 * lonely), delta * (PARTS - 1) / PARTS, delta)
+    deviation = WHOLE * sqrt(people_moved) / mu if mu > 0 else Fraction(1 << 62)
     small = found = Fraction(deviation)
     step = Fraction(1, 1 << 12)
     while bound_key_delta(found, lonely, epsilon, people_moved) > delta:
@@ -130,17 +124,14 @@ def bound_key_delta(deviation: Fraction, lonely: Fraction, epsilon: Fraction, pe
 
 @lru_cache(maxsize=256)
 def find_threshold(deviation: Fraction, lonely: Fraction, groups: int) -> int:
-    """The least threshold that floats find, raised until bound_lonely is at most `lonely`.
+    """A threshold that is guessed, raised until bound_lonely is at most `lonely`.
 
     Claim: K-74. Keys that one person alone holds reach it with probability at most `lonely`.
     Relies on: bound_lonely.
     Checked by: tests/kernel/test_weighted_keys.py::test_lonely_keys_stay_within_delta
     """
-    most = max(
-        find_weight(first) + 0.5 - float(deviation) * NormalDist().inv_cdf(float(lonely / last))
-        for first, last in list_blocks(groups)
-    )
-    found = Fraction(most)
+    ends = [(find_weight(first) + 0.5, lonely / last) for first, last in list_blocks(groups)]
+    found = guess_threshold(float(deviation), ends)
     while bound_lonely(deviation, int(found), groups) > lonely:
         found += 1 + deviation / (1 << 14)
     return int(found)
