@@ -72,7 +72,14 @@ KEYS = [
     "DECODE(city, 'Rome', 'it', 'other')", "CONCAT(city, '!')", "LENGTH(city)", "LEAST(age, 20)",
     "CAST(age AS VARCHAR)", "IF(smoker, 'yes', 'no')", "QUARTER(born)",
 ]  # fmt: skip
-PLAIN = {"age // 10": "FLOOR(age / 10)", "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) > 1": "COALESCE(city = 'Oslo', FALSE)",
+NUMBERS += [
+    "SAFE_ADD(age, 3)", "SAFE_SUBTRACT(age, 3)", "SAFE_MULTIPLY(age, 3)", "SAFE_NEGATE(age)", "age + PI()",
+    "CHOOSE(age - 10, 5, 7, 9)",
+]  # fmt: skip
+PLAIN = {"age // 10": "FLOOR(age / 10)",
+         "SAFE_ADD(age, 3)": "age + 3", "SAFE_SUBTRACT(age, 3)": "age - 3", "SAFE_MULTIPLY(age, 3)": "age * 3",
+         "SAFE_NEGATE(age)": "-age",
+         "CHOOSE(age - 10, 5, 7, 9)": "CASE age - 10 WHEN 1 THEN 5 WHEN 2 THEN 7 WHEN 3 THEN 9 END", "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) > 1": "COALESCE(city = 'Oslo', FALSE)",
          "DECODE(city, 'Rome', 'it', 'other')": "CASE WHEN city = 'Rome' THEN 'it' ELSE 'other' END",
          "WIDTH_BUCKET(age, 0, 100, 10)": "CASE WHEN age >= 100 THEN 11 ELSE FLOOR(age / 10) + 1 END",
          "WIDTH_BUCKET(age, 0, 100, 5)": "CASE WHEN age >= 100 THEN 6 ELSE FLOOR(age / 20) + 1 END",

@@ -51,6 +51,7 @@ WITHOUT = {
     ("key_rounds.py", "KeyRounds.hope"),
     ("key_rounds.py", "KeyRounds.noise"),
     ("key_rounds.py", "KeyRounds.rounds"),
+    ("weighted_keys.py", "WeightedKeyRule.noise"),
     ("weighted_keys.py", "list_blocks"),
     ("released_steps.py", "find_exponent"),
     ("expressions.py", "collect_columns"),

@@ -11,7 +11,7 @@ import duckdb
 from sfumato.catalog.dataset import Table
 from sfumato.catalog.text_format import KEYS as READING_KEYS
 from sfumato.ingest.hidden_names import PINNED
-from sfumato.ingest.source_refusals import build_source_error
+from sfumato.ingest.source_refusals import build_unpinned_error
 from sfumato.kernel.entropy import SYSTEM
 from sfumato.kernel.plan import LOWERING_VERSION
 
@@ -51,8 +51,6 @@ def read_versions(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, Ta
     pinned = {row[0]: row[1:] for row in connection.execute(f"SELECT * FROM {PINNED}").fetchall()}
     for name, table in tables.items():
         if name not in pinned or pinned[name][0] != describe_origin(table):
-            hint = "Run `sfumato prepare`: the data becomes a new version."
             older = name in pinned and str(pinned[name][0]).partition(":")[0] != str(LAYOUT)
-            why = "it was pinned by another version of Sfumato" if older else "a declaration has changed"
-            raise build_source_error(name, f"it is not pinned as it is declared now; {why}.", hint)
+            raise build_unpinned_error(name, by_other_version=older)
     return {name: str(pinned[name][1]) for name in tables}

@@ -27,8 +27,13 @@ def mark_met(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
     place = f"row_number() OVER (PARTITION BY {unit} ORDER BY {order})"
     placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({many})"
     marked = f"SELECT * EXCLUDE ({PLACE}) REPLACE ({PLACE} <= {most} AS {quote(MET)}) FROM ({placed})"
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {marked}")
-    connection.execute(f"DELETE FROM {name} WHERE {of_many}")
+    replace_rows(connection, name, of_many, marked)
+
+
+def replace_rows(connection: duckdb.DuckDBPyConnection, name: str, condition: str, rows: str) -> None:
+    """Write the rows of a pinned table that meet a condition anew, as the result of a query on the table."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {rows}")
+    connection.execute(f"DELETE FROM {name} WHERE {condition}")
     connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
     connection.execute(f"DROP TABLE {ANEW}")
 

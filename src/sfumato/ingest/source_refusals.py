@@ -184,6 +184,12 @@ def build_volatile_error(table: str) -> CatalogError:
     return build_source_error(table, "a generated column has other values whenever it is read.", hint)
 
 
+def build_unpinned_error(table: str, *, by_other_version: bool) -> CatalogError:
+    why = "it was pinned by another version of Sfumato" if by_other_version else "a declaration has changed"
+    hint = "Run `sfumato prepare`: the data becomes a new version."
+    return build_source_error(table, f"it is not pinned as it is declared now; {why}.", hint)
+
+
 def build_public_count_error(table: str, what: str) -> CatalogError:
     """The number of rows, or of people, is declared public, and is not the source's."""
     hint = f"Declare the number of {what} that it has, or none: {what} = n makes n public."

@@ -6,8 +6,8 @@ Part of the trusted perimeter: claim K-78.
 import duckdb
 
 from sfumato.catalog.dataset import Table
-from sfumato.ingest.hidden_names import ANEW, CONTENT, MET, PLACE, ROWS_OF_UNIT, UNIT
-from sfumato.ingest.join_cap import mark_met, order_contents
+from sfumato.ingest.hidden_names import CONTENT, MET, PLACE, ROWS_OF_UNIT, UNIT
+from sfumato.ingest.join_cap import mark_met, order_contents, replace_rows
 from sfumato.ingest.sql_quoting import quote
 
 
@@ -25,16 +25,14 @@ def drop_repeats(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
         columns = ", ".join(map(quote, key))
         present = " AND ".join(f"{quote(column)} IS NOT NULL" for column in key)
         repeated = f"SELECT {unit} FROM {name} WHERE {present} GROUP BY {unit}, {columns} HAVING COUNT(*) > 1"
-        theirs = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {unit} IN ({repeated})"
+        of_repeated = f"{unit} IN ({repeated})"
+        theirs = f"SELECT *, {content} AS {CONTENT} FROM {name} WHERE {of_repeated}"
         place = f"row_number() OVER (PARTITION BY {unit}, {columns} ORDER BY {order})"
         placed = f"SELECT * EXCLUDE ({CONTENT}), {place} AS {PLACE} FROM ({theirs})"
         kept = f"SELECT * EXCLUDE ({PLACE}) FROM ({placed}) WHERE {PLACE} = 1 OR NOT ({present})"
         held = f"CAST(COUNT(*) OVER (PARTITION BY {unit}) AS INTEGER)"
         count = f"CASE WHEN {held} > {table.max_rows_per_unit} THEN {held} ELSE 1 END AS {rows}"
         counted = f"SELECT * REPLACE ({count}, true AS {quote(MET)}) FROM ({kept})"
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {ANEW} AS {counted}")
-        connection.execute(f"DELETE FROM {name} WHERE {unit} IN ({repeated})")
-        connection.execute(f"INSERT INTO {name} BY NAME FROM {ANEW}")
-        connection.execute(f"DROP TABLE {ANEW}")
+        replace_rows(connection, name, of_repeated, counted)
     if table.unique:
         mark_met(connection, table)

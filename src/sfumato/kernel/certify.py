@@ -11,7 +11,7 @@ from sfumato.kernel.bin_choice import ExtremeChoice, ModeChoice, QuantileChoice
 from sfumato.kernel.key_rounds import KeyRounds
 from sfumato.kernel.keys import KeyRule
 from sfumato.kernel.losses import ApproxDP, PrivacyLoss, PureDP, compose
-from sfumato.kernel.mechanisms import BoxNoise, GaussianNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
+from sfumato.kernel.mechanisms import BoxNoise, LaplaceNoise, Noise, choose_box_noise, choose_noise
 from sfumato.kernel.plan import (
     KEY_WEIGHT_EXPONENT,
     ROW_WEIGHT_EXPONENT,
@@ -83,23 +83,19 @@ def _certify_one(plan: BoundedPlan, measurement: Measurement) -> Certified:
     moved = derive_sensitivity(plan, quantity)
     match measurement.loss:
         case ApproxDP(epsilon, delta) as loss:  # undeclared keys: a threshold that a key of one unit seldom reaches
+            limits = plan.max_groups_per_unit, unit.neighbours
             if isinstance(quantity, WeightedKeys):
-                if quantity.rounds == 2:
-                    rounds = KeyRounds(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
-                    return Certified(
-                        name, KEY_WEIGHT_EXPONENT, moved, rounds.noise, loss, rounds.threshold, key_rounds=rounds
-                    )
-                weights = WeightedKeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
-                gaussian = GaussianNoise(weights.deviation**2, rounded=True)
-                return Certified(name, KEY_WEIGHT_EXPONENT, moved, gaussian, loss, weights.threshold)
-            keys = KeyRule(epsilon, delta, plan.max_groups_per_unit, unit.neighbours)
+                rounds = KeyRounds(epsilon, delta, *limits) if quantity.rounds == 2 else None
+                rule = rounds or WeightedKeyRule(epsilon, delta, *limits)
+                return Certified(name, KEY_WEIGHT_EXPONENT, moved, rule.noise, loss, rule.threshold, key_rounds=rounds)
+            keys = KeyRule(epsilon, delta, *limits)
             if keys.scale * Fraction(epsilon) < moved.l1:
                 raise KernelFault("The keys cost more than their share.")
             return Certified(name, 0, moved, LaplaceNoise(keys.scale), loss, keys.threshold)
         case PureDP(epsilon) as loss if isinstance(quantity, Choice):
-            rule = _choose_rule(plan, quantity, epsilon)
+            choice = _choose_rule(plan, quantity, epsilon)
             weight_exponent = 0 if unit.per_row else ROW_WEIGHT_EXPONENT
-            return Certified(name, 0, moved, rule, loss, None, quantity.width, weight_exponent)
+            return Certified(name, 0, moved, choice, loss, None, quantity.width, weight_exponent)
         case PureDP() as loss if isinstance(quantity, Products):
             box = choose_box_noise(bound_terms(plan, quantity), plan.cells or 0, loss)
             return Certified(name, quantity.exponent, moved, box, loss, width=quantity.width)

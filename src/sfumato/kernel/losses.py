@@ -162,10 +162,7 @@ class ZCDP:
         Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
         Checked by: tests/kernel/test_losses.py::test_group_of_gaussians_is_tight
         """
-        people = _read_group_size(people)
-        if people > 1 and self.delta:
-            hint = "Convert first: loss.to_approx(delta).group(people)."
-            raise InvalidParameter("people", "must be 1 for a zCDP loss that carries a delta", "a group", hint)
+        people = _read_group_size(people, self.delta)
         return ZCDP(sum_exactly(people**2 * Fraction(self.rho)), self.delta)
 
     def to_approx(self, delta: Number) -> ApproxDP:
@@ -176,10 +173,7 @@ class ZCDP:
         Relies on: K-01 (enclosures); noise_guesses only chooses alpha.
         Checked by: tests/kernel/test_losses.py::test_zcdp_to_approx_against_the_oracle
         """
-        total = _read_delta(delta)
-        if total <= self.delta:
-            raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
-        spare = Fraction(total) - Fraction(self.delta)
+        total, spare = _read_spare_delta(delta, self.delta)
         return ApproxDP(round_up(_bound_epsilon(Fraction(self.rho), spare)), total)
 
     def to_zcdp(self) -> "ZCDP":
@@ -226,10 +220,7 @@ class GDP:
         Requires: people >= 1 (checked here); delta = 0, or a group of one (checked here).
         Checked by: tests/kernel/test_gaussian_dp.py::test_groups_multiply_mu
         """
-        people = _read_group_size(people)
-        if self.delta and people > 1:
-            hint = "Convert first: loss.to_approx(delta).group(people)."
-            raise InvalidParameter("people", "must be 1 for a Gaussian-DP loss that carries a delta", "a group", hint)
+        people = _read_group_size(people, self.delta)
         return GDP(sum_exactly(people**2 * Fraction(self.mu_squared)), self.delta)
 
     def to_approx(self, delta: Number) -> ApproxDP:
@@ -240,11 +231,8 @@ class GDP:
         Relies on: bound_epsilon.
         Checked by: tests/kernel/test_gaussian_dp.py::test_epsilon_is_that_of_the_oracle
         """
-        total = _read_delta(delta)
-        if total <= self.delta:
-            raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
-        left = Fraction(total) - Fraction(self.delta)
-        return ApproxDP(round_up(bound_epsilon(Fraction(self.mu_squared), left)), total)
+        total, spare = _read_spare_delta(delta, self.delta)
+        return ApproxDP(round_up(bound_epsilon(Fraction(self.mu_squared), spare)), total)
 
     def to_zcdp(self) -> ZCDP:
         """The same loss in zCDP terms: rho = mu**2 / 2.
@@ -308,10 +296,22 @@ def _read_delta(value: object) -> Decimal:
     return delta
 
 
-def _read_group_size(people: int) -> int:
+def _read_spare_delta(total: object, spent: Decimal) -> tuple[Decimal, Fraction]:
+    """A chosen total delta, and what a conversion may take of it: a delta that was spent stays spent."""
+    chosen = _read_delta(total)
+    if chosen <= spent:
+        raise InvalidParameter("delta", "must exceed the delta that was already spent", "no more than that")
+    return chosen, Fraction(chosen) - Fraction(spent)
+
+
+def _read_group_size(people: int, delta: Decimal = Decimal(0)) -> int:
+    """`delta`: that of a loss for which groups of several have a rule only without one."""
     size = read_whole_number(people, "people", 1)
     if not 1 <= size <= MOST_PEOPLE:
         raise InvalidParameter("people", f"must be a whole number from 1 to {MOST_PEOPLE}", "something else")
+    if size > 1 and delta:
+        hint = "Convert first: loss.to_approx(delta).group(people)."
+        raise InvalidParameter("people", "must be 1 for a zCDP or Gaussian-DP loss with a delta", "a group", hint)
     return size
 
 

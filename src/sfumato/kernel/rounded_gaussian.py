@@ -9,7 +9,7 @@ import numpy.typing as npt
 from sfumato.errors import KernelFault
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import enclose_exp_neg
-from sfumato.kernel.samplers import GREATEST_SCALE, LEAST_SCALE, IntArray, discrete_laplace, draw_in_chunks
+from sfumato.kernel.samplers import GREATEST_SCALE, LEAST_SCALE, IntArray, draw_accepted, draw_in_chunks
 
 FIRST_BITS = 32  # of the position within a step, and of the coin
 SLACK = 2.0**-22
@@ -33,11 +33,7 @@ def rounded_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArra
 def _draw(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Propose a step Y, discrete Laplace of scale t, and a uniform position within it; keep it with e^-exponent."""
     scale = isqrt(variance.numerator // variance.denominator) + 1
-    drawn: IntArray = np.empty(0, np.int64)
-    while drawn.size < size:
-        proposed = discrete_laplace(Fraction(scale), (size - drawn.size) * 3 // 2 + 8, entropy)
-        drawn = np.concatenate((drawn, proposed[_keep(np.abs(proposed), variance, scale, entropy)]))
-    return drawn[:size]
+    return draw_accepted(scale, size, lambda steps: _keep(steps, variance, scale, entropy), entropy)
 
 
 def _keep(steps: IntArray, variance: Fraction, scale: int, entropy: Entropy) -> npt.NDArray[np.bool_]:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.errors import KernelFault
-from sfumato.kernel.coins import Coins, flip_exp_neg
+from sfumato.kernel.coins import BoolArray, Coins, flip_exp_neg
 from sfumato.kernel.entropy import Entropy
 from sfumato.kernel.exact import ExpNeg, Logistic, Probability, Rational
 
@@ -174,16 +174,26 @@ def _draw_gaussian(variance: Fraction, size: int, entropy: Entropy) -> IntArray:
     """Keep a discrete Laplace draw Y of integer scale t with probability exp(-(|Y| - variance/t)**2 / (2 variance))."""
     scale = isqrt(variance.numerator // variance.denominator) + 1
     shift, twice = variance / scale, 2 * variance
-    drawn = np.empty(0, np.int64)
+
+    def accept(distance: IntArray) -> BoolArray:
+        approximate = (distance.astype(np.float64) - float(shift)) ** 2 / float(twice)
+        return flip_exp_neg(approximate, lambda index: (int(distance[index]) - shift) ** 2 / twice, entropy)
+
+    return draw_accepted(scale, size, accept, entropy)
+
+
+def draw_accepted(scale: int, size: int, accept: Callable[[IntArray], BoolArray], entropy: Entropy) -> IntArray:
+    """Draw `size` independent integers by rejection: discrete Laplace draws Y, kept where `accept` says so of |Y|.
+
+    Claim: K-10. P(Y = y) is proportional to exp(-|y| / scale) times the probability that |y| is accepted.
+    Requires: entries of `accept` are independent, and each depends on its own |Y| alone (caller).
+    Relies on: K-09.
+    Checked by: tests/kernel/test_samplers.py::test_gaussian_mass_is_exact
+    """
+    drawn: IntArray = np.empty(0, np.int64)
     while drawn.size < size:
         proposed = discrete_laplace(Fraction(scale), (size - drawn.size) * 3 // 2 + 8, entropy)
-        distance = np.abs(proposed)
-
-        def exponent(index: int, distance: IntArray = distance) -> Fraction:
-            return (int(distance[index]) - shift) ** 2 / twice
-
-        approximate = (distance.astype(np.float64) - float(shift)) ** 2 / float(twice)
-        drawn = np.concatenate((drawn, proposed[flip_exp_neg(approximate, exponent, entropy)]))
+        drawn = np.concatenate((drawn, proposed[accept(np.abs(proposed))]))
     return drawn[:size]
 
 

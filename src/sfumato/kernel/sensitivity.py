@@ -55,11 +55,9 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
     """
     reach, per_row, neighbours = Fraction(plan.reach), plan.unit.per_row, plan.unit.neighbours
     match quantity:
-        case Count():
-            return _bound_weighed(plan, *_bound_unit(plan, quantity))
         case Sum(value, grid) if neighbours is Neighbours.REPLACE_ONE and _is_always_there(plan, value):
             return Sensitivity(Fraction(grid.span), Fraction(grid.span**2))
-        case Sum():
+        case Count() | Sum():
             return _bound_weighed(plan, *_bound_unit(plan, quantity))
         case People() | Keys():
             groups = plan.max_groups_per_unit

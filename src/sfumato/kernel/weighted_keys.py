@@ -8,7 +8,7 @@ from math import isqrt, sqrt
 
 from sfumato.errors import InvalidParameter, KernelFault
 from sfumato.kernel.gaussian_dp import bound_delta, bound_root
-from sfumato.kernel.mechanisms import check_variance
+from sfumato.kernel.mechanisms import GaussianNoise, check_variance
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.normal import enclose_tail
 from sfumato.kernel.plan import KEY_WEIGHT_EXPONENT
@@ -63,6 +63,11 @@ class WeightedKeyRule:
         Checked by: tests/kernel/test_weighted_keys.py::test_key_privacy_is_computed_exactly
         """
         return _find_deviation(Fraction(self.epsilon), Fraction(self.delta), self.neighbours.people_moved)
+
+    @property
+    def noise(self) -> GaussianNoise:
+        """The noise on each key's weight."""
+        return GaussianNoise(self.deviation**2, rounded=True)
 
     @property
     def threshold(self) -> int:

@@ -14,9 +14,8 @@ from typing import assert_never
 from sfumato.errors import LedgerError
 from sfumato.kernel.exact import sum_exactly, write_plain
 from sfumato.kernel.losses import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP, compose
+from sfumato.ledger.unconvertible_losses import build_unconvertible_error
 from sfumato.number_arguments import AMOUNT_DIGITS, MOST_DIGITS
-
-UNCONVERTIBLE = "ledger-currency"
 
 
 @lru_cache(maxsize=4096)
@@ -81,17 +80,10 @@ def convert_loss(loss: PrivacyLoss, budget: PrivacyLoss) -> PrivacyLoss:
             return loss.to_zcdp()
         case GDP(), PureDP() | ApproxDP() | GDP():
             return loss.to_gdp()
-        case GDP(), ZCDP():
-            hint = "Ask with epsilon=. For Gaussian noise, the question is then priced in mu."
-            raise LedgerError(UNCONVERTIBLE, "This budget counts mu, and a zCDP loss has none.", hint)
-        case _, GDP():
-            hint = "Declare the budget with accounting='gdp' or 'zcdp', or ask with epsilon= and Laplace noise."
-            raise LedgerError(UNCONVERTIBLE, "This budget counts epsilon, and a Gaussian-DP loss has none.", hint)
-        case _, ZCDP():
-            hint = "Declare the budget with accounting='zcdp', or ask with epsilon= and Laplace noise."
-            raise LedgerError(UNCONVERTIBLE, "This budget counts epsilon, and a zCDP loss has none.", hint)
+        case _, GDP() | ZCDP():
+            raise build_unconvertible_error(loss, budget)
         case PureDP(), ApproxDP(delta=delta) if delta:
-            raise LedgerError(UNCONVERTIBLE, "This budget has no delta to spend.", "Declare a budget with a delta.")
+            raise build_unconvertible_error(loss, budget)
         case _:
             return make_loss(budget, *split_loss(loss))
 

@@ -16,7 +16,6 @@ SAMPLE = {"VAR": exp.Variance, "STD": exp.Stddev, "STDEV": exp.Stddev, "MEAN": e
 POPULATION = {"VARP": exp.VariancePop, "STDEVP": exp.StddevPop, "STDDEVP": exp.StddevPop}
 SAME_NAME = {"IFNULL": "COALESCE", "NVL": "COALESCE", "ISNULL": "COALESCE"}
 OF_A_SAMPLE = "STD(x) is read as STDDEV(x), of a sample. In MySQL it is of the whole population: STDDEV_POP(x)."
-QUANTILES = (exp.Quantile, exp.ApproxQuantile, exp.PercentileDisc)
 MOST_QUANTILES = 100
 DAYS = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 MONTHS = (

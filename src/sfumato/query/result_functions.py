@@ -7,10 +7,6 @@ computes them from the released rows (released_tables.py). None of them reads a 
 from sqlglot import exp
 
 _ONE, _TWO = ("this",), ("this", "expression")
-WINDOW_FUNCTIONS = (
-    exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead,
-    exp.FirstValue, exp.LastValue, exp.NthValue,
-)  # fmt: skip
 TRIGONOMETRY: tuple[type[exp.Expr], ...] = (
     exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Sinh, exp.Cosh, exp.Tanh, exp.Degrees, exp.Radians,
     exp.Cbrt,
@@ -48,4 +44,3 @@ RESULT_FUNCTIONS = (
     "RATIO_TO_REPORT", "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID", "SIN", "COS", "TAN",
     "ASIN", "ACOS", "ATAN", "SINH", "COSH", "TANH", "DEGREES", "RADIANS", "CBRT",
 )  # fmt: skip
-RESULT_ONLY = (exp.Window, exp.Qualify, exp.Rollup, exp.Cube, exp.GroupingSets)

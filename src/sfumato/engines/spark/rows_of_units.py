@@ -12,7 +12,8 @@ from sqlglot import exp
 from sfumato.catalog.columns import ColumnDeclaration, Real
 from sfumato.catalog.dataset import Table
 from sfumato.engines.spark.spark_columns import quote_name
-from sfumato.engines.sql.scalars import TEXT, read_column, write_real
+from sfumato.engines.sql.function_sql import TEXT
+from sfumato.engines.sql.scalars import read_column, write_real
 from sfumato.engines.sql.spark_dialect import SPARK
 from sfumato.ingest.hidden_names import CONTENT, MET, PLACE, ROWS_OF_UNIT, UNIT
 from sfumato.ingest.pinned_rows import list_kept

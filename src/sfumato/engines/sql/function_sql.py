@@ -51,7 +51,7 @@ def lower_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: PLR0911
         case Call(function, (one,), None) if function in NUMERIC_RESULT:
             return exp.cast(NUMERIC_RESULT[function](this=lower(one)), DOUBLE, copy=False)
         case Call("mod", (one, two), None):
-            divisor = exp.Nullif(this=lower(two), expression=_write_double(0.0))
+            divisor = exp.Nullif(this=lower(two), expression=lower_double(0.0))
             return exp.Paren(this=exp.Mod(this=exp.Paren(this=lower(one)), expression=divisor))
         case Call("sqrt", (one,), None):
             return exp.Sqrt(this=_keep_if(exp.GTE, one, lower))
@@ -79,8 +79,8 @@ def lower_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: PLR0911
             dashed = [parts[0], exp.Literal.string("-"), parts[1], exp.Literal.string("-"), parts[2]]
             made = exp.TryCast(this=_join(dashed), to=exp.DataType.build(DATE))
             ends = [(year, 1, 9_999), (month, 1, 12), (day, 1, 31)]
-            above = [exp.GTE(this=lower(part), expression=_write_double(float(low))) for part, low, _ in ends]
-            below = [exp.LTE(this=lower(part), expression=_write_double(float(high))) for part, _, high in ends]
+            above = [exp.GTE(this=lower(part), expression=lower_double(float(low))) for part, low, _ in ends]
+            below = [exp.LTE(this=lower(part), expression=lower_double(float(high))) for part, _, high in ends]
             return exp.Case(ifs=[exp.If(this=exp.and_(*above, *below), true=made)])
         case Call(function, (one, Literal(int(number))), str(unit)) if function in STEPS and unit in STEPS[function][1]:
             step = exp.Interval(this=exp.Literal.string(str(number)), unit=exp.var(unit))
@@ -120,7 +120,7 @@ def _lower_text_function(call: Call, lower: Lower) -> exp.Expression:  # noqa: P
 
 def _keep_if(sign: type[exp.Binary], one: Expression, lower: Lower) -> exp.Expression:
     """A number that is above 0, or not below 0; else NULL. Only then is a function of it computed."""
-    there = sign(this=lower(one), expression=_write_double(0.0))
+    there = sign(this=lower(one), expression=lower_double(0.0))
     return exp.Case(ifs=[exp.If(this=there, true=lower(one))])
 
 
@@ -128,37 +128,42 @@ def _lower_logarithm(value: exp.Expression) -> exp.Expression:
     """Roots bring the value near 1, where one polynomial over another is the logarithm (docs/claims/K-62.md)."""
     for _ in range(ROOTS):
         value = exp.Sqrt(this=value)
-    away = exp.Paren(this=exp.Sub(this=value, expression=_write_double(1.0)))
+    away = exp.Paren(this=exp.Sub(this=value, expression=lower_double(1.0)))
     above = exp.Mul(this=away, expression=_write_polynomial(LN_ABOVE, away))
     ratio = _divide(above, _write_polynomial(LN_BELOW, away))
-    return exp.Paren(this=exp.Mul(this=ratio, expression=_write_double(float(1 << ROOTS))))
+    return exp.Paren(this=exp.Mul(this=ratio, expression=lower_double(float(1 << ROOTS))))
 
 
 def _lower_exponential(value: exp.Expression) -> exp.Expression:
     """2 to a whole power, times one polynomial over another of what is left (docs/claims/K-62.md)."""
-    scaled = exp.Add(this=exp.Mul(this=value, expression=_write_double(LOG2_E)), expression=_write_double(0.5))
+    scaled = exp.Add(this=exp.Mul(this=value, expression=lower_double(LOG2_E)), expression=lower_double(0.5))
     whole = exp.Floor(this=scaled)
-    parts = [exp.Mul(this=whole.copy(), expression=_write_double(part)) for part in (LN2_HIGH, LN2_LOW)]
+    parts = [exp.Mul(this=whole.copy(), expression=lower_double(part)) for part in (LN2_HIGH, LN2_LOW)]
     rest = exp.Paren(this=exp.Sub(this=exp.Sub(this=value.copy(), expression=parts[0]), expression=parts[1]))
     ratio = _divide(_write_polynomial(EXP_ABOVE, rest), _write_polynomial(EXP_BELOW, rest))
-    return exp.Paren(this=exp.Mul(this=ratio, expression=exp.Pow(this=_write_double(2.0), expression=whole)))
+    return exp.Paren(this=exp.Mul(this=ratio, expression=exp.Pow(this=lower_double(2.0), expression=whole)))
 
 
 def _write_polynomial(coefficients: Sequence[float], at: exp.Expression) -> exp.Expression:
-    value: exp.Expression = _write_double(coefficients[0])
+    value: exp.Expression = lower_double(coefficients[0])
     for coefficient in coefficients[1:]:
         value = exp.Paren(
-            this=exp.Add(this=exp.Mul(this=value, expression=at.copy()), expression=_write_double(coefficient))
+            this=exp.Add(this=exp.Mul(this=value, expression=at.copy()), expression=lower_double(coefficient))
         )
     return value
 
 
 def _divide(one: exp.Expression, two: exp.Expression) -> exp.Expression:
-    safe = exp.Nullif(this=two, expression=_write_double(0.0))
+    safe = exp.Nullif(this=two, expression=lower_double(0.0))
     return exp.Paren(this=exp.Div(this=one, expression=safe, typed=False, safe=False))
 
 
-def _write_double(value: float) -> exp.Expression:
+def lower_double(value: float) -> exp.Expression:
+    """The SQL of a double.
+
+    Claim: K-62. It has all digits, so every engine reads the same bits.
+    Checked by: tests/engines/test_row_functions.py::test_every_function_has_the_same_bits_on_both
+    """
     return exp.cast(exp.Literal.string(repr(value)), DOUBLE, copy=False)
 
 

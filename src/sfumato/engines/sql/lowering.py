@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlglot import exp
 
 from sfumato.engines.measured_cells import Added
+from sfumato.engines.sql.function_sql import DOUBLE, TEXT, lower_double
 from sfumato.engines.sql.row_totals import (
     Stored,
     Valued,
@@ -21,9 +22,6 @@ from sfumato.engines.sql.row_totals import (
     subtract,
 )
 from sfumato.engines.sql.scalars import (
-    DOUBLE,
-    TEXT,
-    lower_double,
     lower_expression,
     lower_integer,
     lower_literal,

@@ -30,7 +30,7 @@ from sqlglot import exp
 from sqlglot.dialects.postgres import Postgres
 
 from sfumato.engines.sql.dialect import Dialect, Replace
-from sfumato.engines.sql.scalars import lower_double
+from sfumato.engines.sql.function_sql import lower_double
 from sfumato.errors import KernelFault
 from sfumato.ingest.hidden_names import HIDDEN, ROUNDED, SCALED
 

@@ -10,12 +10,11 @@ from typing import assert_never
 from sqlglot import exp
 
 from sfumato.engines.measured_cells import Added, list_addends
+from sfumato.engines.sql.function_sql import DOUBLE, lower_double
 from sfumato.engines.sql.scalars import (
-    DOUBLE,
     INT128,
     clamp,
     clamp_to_ends,
-    lower_double,
     lower_expression,
     lower_integer,
     read_column,

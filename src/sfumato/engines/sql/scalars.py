@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from sfumato.engines.sql.function_sql import lower_function
+from sfumato.engines.sql.function_sql import DATE, DOUBLE, MOMENT, TEXT, lower_double, lower_function
 from sfumato.errors import KernelFault
 from sfumato.kernel.expressions import (
     Call,
@@ -26,10 +26,9 @@ UNARY: dict[str, type[exp.Abs | exp.Floor | exp.Ceil]] = {"abs": exp.Abs, "floor
 PREFIX: dict[str, type[exp.Unary]] = {"not": exp.Not, "neg": exp.Neg}
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute")
 PARTS = {unit: unit for unit in UNITS} | {"dayofweek": "dow", "dayofyear": "doy"}  # week: ISO 8601; dow: 0 is Sunday
-TYPE_OF_TRUNC = {"date_trunc": exp.DataType.Type.DATE, "datetime_trunc": exp.DataType.Type.TIMESTAMPNTZ}
-DOUBLE, INT128, TEXT = exp.DataType.Type.DOUBLE, exp.DataType.Type.INT128, exp.DataType.Type.TEXT
+TYPE_OF_TRUNC = {"date_trunc": DATE, "datetime_trunc": MOMENT}
+INT128 = exp.DataType.Type.INT128
 FAR, FINE = 2.0**62, 2.0**53
-MOMENT = exp.DataType.Type.TIMESTAMPNTZ
 
 
 def lower_expression(node: Expression) -> exp.Expression:  # noqa: PLR0911, PLR0912 - one return a form
@@ -108,13 +107,8 @@ def lower_literal(value: Scalar) -> exp.Expression:
         case datetime():
             return exp.cast(exp.Literal.string(value.isoformat(" ")), MOMENT, copy=False)
         case date():
-            return exp.cast(exp.Literal.string(value.isoformat()), exp.DataType.Type.DATE, copy=False)
+            return exp.cast(exp.Literal.string(value.isoformat()), DATE, copy=False)
     raise KernelFault("A plan holds a literal that has no lowering.")
-
-
-def lower_double(value: float) -> exp.Expression:
-    """The SQL of a double, with all its digits."""
-    return exp.cast(exp.Literal.string(repr(value)), DOUBLE, copy=False)
 
 
 def lower_integer(value: int) -> exp.Expression:

@@ -9,11 +9,10 @@ from typing import TypeGuard, assert_never
 
 from sqlglot import exp
 
+from sfumato.engines.sql.function_sql import DOUBLE, lower_double
 from sfumato.engines.sql.scalars import (
-    DOUBLE,
     INT128,
     clamp,
-    lower_double,
     lower_expression,
     lower_integer,
     lower_match,

@@ -14,7 +14,6 @@ from sfumato.lab.success_rate import show_share
 from sfumato.number_arguments import Number
 
 PRIORS = (0.01, 0.1, 0.5, 0.9)
-BELIEF_BAR = 24
 SMALL = 0.25  # up to here, 1 + epsilon is within 3 % of e**epsilon
 _MOST = Decimal(700)  # above, floats overflow
 

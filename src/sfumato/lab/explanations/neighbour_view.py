@@ -22,9 +22,6 @@ from sfumato.lab.explanations.neighbour_tables import (
     list_neighbours,
 )
 
-LISTED_ONE_BY_ONE = 8
-SHOWN_CELLS = 12
-
 
 @dataclass(frozen=True, slots=True)
 class NeighbourView:
