@@ -8,7 +8,8 @@ from ledger_questions import POPULATION, ask, make_answer, make_question
 
 from sfumato.errors import BudgetExceeded, InvalidParameter, KernelFault, LedgerError
 from sfumato.kernel.losses import ZCDP, ApproxDP, PureDP
-from sfumato.ledger.ledger import MOST_NOTED, Ledger, Limit, Totals
+from sfumato.ledger.ledger import Ledger, Limit, Totals
+from sfumato.ledger.recorded_analysts import MOST_NOTED
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_what_a_charge_left_of_an_own_limit_is_known_without_looking_again(ledge
     assert (resumed.entry_number, taken.own) == (first.entry_number, PureDP(0))
     for number in range(MOST_NOTED):
         ledger.charge("bob", make_question(PureDP("0.001"), f"n{number}"))
-    assert len(ledger._own_spent) == MOST_NOTED, "it forgets the oldest"
+    assert len(ledger._analysts._own_spent) == MOST_NOTED, "it forgets the oldest"
     assert ledger.read_own_remaining("ann", first.entry_number) == PureDP("0.2")
 
 

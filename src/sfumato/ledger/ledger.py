@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import IO
 
-from sfumato.catalog.analysts import find_analyst, read_analyst
+from sfumato.catalog.analysts import read_analyst
 from sfumato.errors import KernelFault
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.entropy import SYSTEM
@@ -12,7 +12,7 @@ from sfumato.kernel.losses import PrivacyLoss
 from sfumato.kernel.neighbours import Neighbours
 from sfumato.kernel.release import Released
 from sfumato.kernel.reservation import Reservation
-from sfumato.ledger.audit import Verification, audit
+from sfumato.ledger.audit import Verification
 from sfumato.ledger.charging import (
     AlreadyAnswered,
     Shares,
@@ -22,24 +22,21 @@ from sfumato.ledger.charging import (
     read_own_spent,
 )
 from sfumato.ledger.earlier_releases import EarlierReleases, find_earlier_releases
-from sfumato.ledger.entries import SCHEMA_VERSION, Entry, Head, Row
+from sfumato.ledger.entries import Entry, Head, Row
 from sfumato.ledger.entry_queries import (
     find_entry,
     find_newest_of,
-    find_number,
-    list_analysts,
     list_newest,
     list_open_charges,
 )
 from sfumato.ledger.export import write_export
 from sfumato.ledger.first_views import count_view
 from sfumato.ledger.guarded_database import GuardedDatabase, create_guarded, open_guarded, read_guarded
-from sfumato.ledger.index_contents import compare_index, index_release
-from sfumato.ledger.last_verified import read_verified, remember_verified
+from sfumato.ledger.index_contents import index_release
 from sfumato.ledger.ledger_opening import Identity, read_identity
-from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, convert_loss
 from sfumato.ledger.quotes import Quote, choose_stored, price_view, quote_certificate
+from sfumato.ledger.recorded_analysts import RecordedAnalysts
 from sfumato.ledger.recorded_neighbours import (
     describe_neighbours,
     read_neighbours,
@@ -47,7 +44,6 @@ from sfumato.ledger.recorded_neighbours import (
     refuse_other_neighbours,
 )
 from sfumato.ledger.release_index import may_be_stored
-from sfumato.ledger.schema import read_version
 from sfumato.ledger.spending import (
     Limit,
     Spending,
@@ -61,9 +57,9 @@ from sfumato.ledger.spending import (
 )
 from sfumato.ledger.stored_answers import VOID, StoredAnswer, find_shape, is_void, read_stored, write_answer
 from sfumato.ledger.sublimits import Sublimits
+from sfumato.ledger.verify_ledger import verify_ledger
 
 __all__ = ["AlreadyAnswered", "Entry", "Ledger", "Limit", "Quote", "Spending", "StoredAnswer", "Totals", "Verification"]
-MOST_NOTED = 32  # charges whose answers are being made
 NOBODY: Mapping[str, PrivacyLoss] = MappingProxyType({})
 
 
@@ -76,8 +72,7 @@ class Ledger:
         self._guarded = guarded
         self._database = guarded.database
         self._sublimits = Sublimits(sublimits)
-        self._own_spent: dict[int, PrivacyLoss] = {}  # of the analyst, after the newest charges that were made here
-        self._names: tuple[str, ...] = ()  # analysts' names that were seen in the entries
+        self._analysts = RecordedAnalysts(self._sublimits)
 
     @classmethod
     def create(
@@ -155,7 +150,7 @@ class Ledger:
         """
         self._check(analyst, certificate)
         with self._guarded.write() as (rows, now):
-            name = self._find_recorded(rows, analyst)
+            name = self._analysts.find_name(rows, analyst)
             limit, spent = self._sublimits.find(name, now.budget), now.spent
 
             def refuse(charge: PrivacyLoss, own: PrivacyLoss, shares: Shares) -> None:
@@ -168,14 +163,14 @@ class Ledger:
         self._guarded.remember(head)
         if charge is None:
             return reservation, spend_nothing(certificate.loss, now.budget, limit)
-        self._note_own_spent(head.number, spent)
+        self._analysts.note_spent(head.number, spent)
         return reservation, spend_on(certificate.loss, charge, limit)
 
     def quote(self, analyst: str, certificate: Certificate) -> Quote:
         """What asking would take now, and whether it fits. Nothing is written."""
         self._check(analyst, certificate)
         with self._guarded.read() as (rows, now):
-            name = self._find_recorded(rows, analyst)
+            name = self._analysts.find_name(rows, analyst)
             limit = self._sublimits.find(name, now.budget)
             return quote_certificate(rows, now, name, certificate, limit)
 
@@ -194,7 +189,7 @@ class Ledger:
             if not may_be_stored(rows, certificate):  # most new questions end here; a charge checks the ledger itself
                 return None
         with self._guarded.read() as (rows, head):
-            name = self._find_recorded(rows, analyst)
+            name = self._analysts.find_name(rows, analyst)
             limit = self._sublimits.find(name, head.budget)
             release = choose_stored(rows, certificate, name, limit, head.budget, whole=True)
         if release is None:
@@ -212,7 +207,7 @@ class Ledger:
         Only entries since that summary are read, however many there are before it.
         """
         with self._guarded.read() as (rows, head):
-            name = self._find_recorded(rows, analyst)
+            name = self._analysts.find_name(rows, analyst)
             limit = self._sublimits.find(name, head.budget)
             return find_earlier_releases(rows, head, answer_key, name, limit)
 
@@ -263,7 +258,7 @@ class Ledger:
             limit = None if analyst is None else self._sublimits.find(analyst, head.budget)
             if analyst is None or limit is None:
                 return Totals(head.budget, head.spent, subtract_spent(head.budget, head.spent))
-            own = read_own_spent(find_newest_of(rows, self._find_recorded(rows, analyst)), head.budget)
+            own = read_own_spent(find_newest_of(rows, self._analysts.find_name(rows, analyst)), head.budget)
             return Totals(limit, own, subtract_spent(limit, own))
 
     def read_remaining(self) -> PrivacyLoss:
@@ -280,17 +275,13 @@ class Ledger:
         limit = None if newest is None else self._sublimits.find(analyst, newest.budget)
         if newest is not None and limit is None:
             return None
-        spent = None if charge is None else self._own_spent.get(charge)
+        spent = None if charge is None else self._analysts.find_spent(charge)
         return self.totals(analyst).remaining if limit is None or spent is None else subtract_spent(limit, spent)
-
-    def _note_own_spent(self, charge: int, spent: PrivacyLoss) -> None:
-        self._own_spent = {**dict(list(self._own_spent.items())[1 - MOST_NOTED :]), charge: spent}
 
     def list_limited_analysts(self) -> list[str]:
         """Every analyst with a limit of their own: those that the catalog lists, and those with the default limit."""
         with self._guarded.read() as (rows, head):
-            others = [name for name in list_analysts(rows) if self._sublimits.find(name, head.budget) is not None]
-        return [*self._sublimits.names(), *(name for name in others if self._sublimits.find_listed(name) is None)]
+            return self._analysts.list_limited(rows, head.budget)
 
     def has_sublimits(self, sublimits: Mapping[str, PrivacyLoss]) -> bool:
         """Whether the analysts' own limits are these."""
@@ -314,7 +305,7 @@ class Ledger:
     def entries(self, newest: int | None = None, *, analyst: str = "", before: int | None = None) -> list[Entry]:
         """The newest entries (all by default), oldest first: of one analyst, if named, and before an entry's number."""
         with self._guarded.read() as (rows, _):
-            return list_newest(rows, newest, analyst and self._find_recorded(rows, analyst), before)
+            return list_newest(rows, newest, analyst and self._analysts.find_name(rows, analyst), before)
 
     def entry(self, number: int) -> Entry | None:
         """The entry with this number; None if there is none."""
@@ -336,18 +327,7 @@ class Ledger:
         If not `full`, only the entries since this user's last verification are checked. `head` is the hash of an entry
         that a reader has noted; it must be in the ledger.
         """
-        known, keyring = self._guarded.list_known(), self._guarded.keyring
-        with self._database.read() as rows:
-            before = read_verified(keyring) if keyring and not full else None
-            key = keyring.public_key if keyring else ""
-            found = audit(rows, self.ledger_id, self.population, known, key, before)
-            if found.ok and read_version(rows) >= SCHEMA_VERSION:  # an older ledger that is only read has no index
-                found = compare_index(rows, found)
-            if found.ok and head is not None and find_number(rows, head) is None:
-                found = Verification(False, found.entries, None, "No entry has the expected hash.")
-            if found.ok and keyring:
-                remember_verified(keyring, rows.read_head(lock=False))
-        return found
+        return verify_ledger(self._guarded, Identity(self.ledger_id, self.population), full=full, head=head)
 
     def export(self, file: IO[str], *, answers: bool = False) -> int:
         """Write every entry as a line of JSON, and return how many. The integers of answers are left out by default."""
@@ -394,7 +374,7 @@ class Ledger:
         The limit is returned too. False: the analyst has the answer already, since it was counted meanwhile.
         """
         with self._guarded.write() as (rows, now):
-            name = self._find_recorded(rows, analyst)
+            name = self._analysts.find_name(rows, analyst)
             head, first = count_view(rows, now, charge, answer, name, self._sublimits)
         self._guarded.remember(head)
         return head, self._sublimits.find(name, head.budget), first
@@ -405,14 +385,3 @@ class Ledger:
             raise KernelFault("This certificate is about another population.")
         for loss in list_shares(certificate) or (certificate.loss,):
             refuse_long_amounts(loss)
-
-    def _find_recorded(self, rows: LedgerRows, analyst: str) -> str:
-        """The name of this analyst's entries: as it was first recorded, or as the catalog lists it, or as it is given.
-
-        It is looked up inside the transaction, so that two spellings of one name never become two analysts.
-        """
-        found = find_analyst(analyst, self._names)
-        if found is None:
-            self._names = tuple(list_analysts(rows))
-            found = find_analyst(analyst, self._names)
-        return found or self._sublimits.find_listed(analyst) or read_analyst(analyst)
