@@ -205,6 +205,20 @@ def test_zcdp_accounting():
         assert float(people.budget.spent.rho) == pytest.approx(0.1 + 0.5 * math.tanh(0.25) + 0.2 * math.tanh(0.05))
 
 
+@pytest.mark.parametrize(
+    ("asked", "mechanism"),
+    [
+        ("MEDIAN(age)", "permute-and-flip"),
+        ("MODE(city)", "permute-and-flip"),
+        ("TOP_K(city, 2)", "discrete Laplace"),
+        ("MAX(age)", "noisy-threshold"),
+    ],
+)
+def test_an_explanation_names_the_mechanism_of_a_choice(asked, mechanism):
+    with protect(sf.Budget(epsilon=1)) as people:
+        assert f"; {mechanism} mechanism, scale " in people.ask(f"SELECT {asked} AS x FROM people", epsilon=1).explain()
+
+
 def test_sub_limits_of_analysts():
     with protect(sf.Budget(epsilon=3), analysts={"ann": sf.Budget(epsilon="0.5")}) as people:
         people.ask("SELECT COUNT(*) FROM people", epsilon="0.5", analyst="ann")

@@ -15,9 +15,9 @@ from sfumato.answering.range_group import RangeGroup
 from sfumato.answering.receipt import Receipt, compute_population_cost
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import ReleasedLoss, write_statement
-from sfumato.answers.explanation import MeasurementSummary, describe_block, describe_pieces
 from sfumato.answers.make_answer import Payment, SharedBlocks, make_answer
 from sfumato.answers.marginal_values import Floats, add_residuals, find_marginal_noise, find_residuals, find_step
+from sfumato.answers.measurement_summary import MeasurementSummary, describe_block, describe_pieces
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.proofs import STRATEGY_CLAIMS, cite
 from sfumato.answers.released_values import Reading, ReleasedVector
@@ -43,7 +43,7 @@ class ReleasedMarginals:
     @cached_property
     def _values(self) -> list[Floats]:
         """The values of the blocks, in units."""
-        measured = [one.certificate.measurements[0] for one in self.released]
+        measured = [part.certificate.measurements[0] for part in self.released]
         return [
             np.array(one.integers[self.group.name], np.float64) * find_step(self.strategy, number, certified)
             for number, (one, certified) in enumerate(zip(self.released, measured, strict=True))
@@ -58,7 +58,7 @@ class ReleasedMarginals:
     def read(self, marginal: Marginal) -> Reading:
         """The released values of one question: its cells without those for NULL, in the order of its keys."""
         values = self._compute(marginal)
-        measured = [one.certificate.measurements[0] for one in self.released]
+        measured = [part.certificate.measurements[0] for part in self.released]
         noise = find_marginal_noise(self.strategy, measured, marginal.keys)
         return Reading((ReleasedVector(self.group.name, values, noise, 1.0),))
 
@@ -72,7 +72,7 @@ class ReleasedMarginals:
 
     def list_used(self, marginal: Marginal) -> list[int]:
         """The blocks that an answer is computed from."""
-        return [one.block for one in self.strategy.weigh(marginal.keys)]
+        return [used.block for used in self.strategy.weigh(marginal.keys)]
 
     def present(
         self, desk: Desk, marginal: Marginal, receipt: Receipt, confidence: Fraction, counted: Sequence[int]
@@ -80,7 +80,9 @@ class ReleasedMarginals:
         """The answer to one question. Of the receipt, it shows the blocks in `counted`."""
         used = [self.released[number] for number in self.list_used(marginal)]
         loss = ReleasedLoss(
-            bundle_and_name([one.certificate for one in used]).loss, (), tuple({one.entry_number for one in used})
+            bundle_and_name([part.certificate for part in used]).loss,
+            (),
+            tuple({part.entry_number for part in used}),
         )
         paid_for = [self.released[number].certificate for number in counted]
         own = desk.ledger.read_own_remaining(receipt.analyst)
@@ -94,10 +96,10 @@ class ReleasedMarginals:
         def sign(sensitivities: Sequence[ColumnSensitivity]) -> dict[str, Any]:
             statements = [
                 write_statement(
-                    one.certificate.plans[0], one.certificate, ReleasedLoss.from_release(one), sensitivities,
-                    one.entry_number, receipt.head,
+                    part.certificate.plans[0], part.certificate, ReleasedLoss.from_release(part), sensitivities,
+                    part.entry_number, receipt.head,
                 )
-                for one in used
+                for part in used
             ]  # fmt: skip
             return {"parts": [desk.signer.sign(statement) for statement in statements]}
 
@@ -107,7 +109,8 @@ class ReleasedMarginals:
         several = f": {blocks} measurements, each with its own share of the cost, of which it uses {len(used)}"
         sentence = TOGETHER.format(parts=several if blocks > 1 else "")
         shared = SharedBlocks(
-            tuple(self._summarise(one, confidence) for one in self.list_used(marginal)), cite(sentence, STRATEGY_CLAIMS)
+            tuple(self._summarise(part, confidence) for part in self.list_used(marginal)),
+            cite(sentence, STRATEGY_CLAIMS),
         )
         return make_answer(marginal.query, planned, certificate, self.read(marginal), confidence, paid, sign, shared)
 

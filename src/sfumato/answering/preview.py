@@ -17,15 +17,10 @@ from sfumato.answering.shown_margins import find_shown_margins
 from sfumato.answering.suggestions import Asked, Suggestion, suggest
 from sfumato.answers.answer import Cost
 from sfumato.answers.column_margins import EVENLY
-from sfumato.answers.explanation import (
-    MeasurementSummary,
-    join_explanation,
-    prepend_warnings,
-    summarise_measurements,
-    write_sentences,
-)
+from sfumato.answers.explanation import join_explanation, prepend_warnings, write_sentences
 from sfumato.answers.finished_answer import describe_finish
 from sfumato.answers.group_loss import describe_loss
+from sfumato.answers.measurement_summary import MeasurementSummary, summarise_measurements
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_sensitivities
 from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.catalog.dataset import Dataset
@@ -94,14 +89,18 @@ class Preview:
         """What would be measured, for explain()."""
         details = self._details
         planned = [(details.planned, details.certificate), *((plan, made) for _, plan, made in details.beside)]
-        return tuple(one for plan, made in planned for one in summarise_measurements(plan, made, details.confidence))
+        return tuple(
+            summary for plan, made in planned for summary in summarise_measurements(plan, made, details.confidence)
+        )
 
     @cached_property
     def sentences(self) -> tuple[str, ...]:
         """What would hold for the whole answer, for explain()."""
         details = self._details
         asked = [(details.query, details.planned, details.certificate), *details.beside]
-        said = tuple(dict.fromkeys(one for part in asked for one in write_sentences(*part, details.confidence)))
+        said = tuple(
+            dict.fromkeys(sentence for part in asked for sentence in write_sentences(*part, details.confidence))
+        )
         if details.query.finish is not None:
             said = (describe_finish(len(asked)), *said)
         if self.delta_note:

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sfumato.answers.answer_chart import ChartData, draw_answer
-from sfumato.answers.explanation import MeasurementSummary, join_explanation, prepend_warnings
+from sfumato.answers.explanation import join_explanation, prepend_warnings
 from sfumato.answers.group_loss import describe_loss, extend_to_group
+from sfumato.answers.measurement_summary import MeasurementSummary
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.proofs import PROOFS, link_proofs
 from sfumato.answers.shown_values import write_rows, write_rows_html

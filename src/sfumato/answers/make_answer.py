@@ -16,9 +16,10 @@ import numpy as np
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.answer_cautions import find_cautions
 from sfumato.answers.column_margins import compute_miss_chance
-from sfumato.answers.explanation import NO_GROUP, MeasurementSummary, summarise_measurements, write_sentences
+from sfumato.answers.explanation import NO_GROUP, write_sentences
 from sfumato.answers.interval_terms import find_interval_terms
 from sfumato.answers.intervals import find_column_ends, has_interval
+from sfumato.answers.measurement_summary import MeasurementSummary, summarise_measurements
 from sfumato.answers.output_sensitivity import ColumnSensitivity, find_released_sensitivities
 from sfumato.answers.output_values import Floats, Objects, Values, compute_column, passes, select_cells
 from sfumato.answers.present_keys import find_least_number
@@ -242,7 +243,11 @@ def _is_whole(post: object, planned: Planned) -> bool:
 
 def _find_running(query: Query, planned: Planned) -> list[tuple[str, Strategy]]:
     """The columns that show the cells of a strategy."""
-    strategies = {one.name: one.quantity for one in planned.plan.measurements if isinstance(one.quantity, Strategy)}
+    strategies = {
+        measurement.name: measurement.quantity
+        for measurement in planned.plan.measurements
+        if isinstance(measurement.quantity, Strategy)
+    }
     found = []
     for name, post in query.columns if strategies else ():
         formula = planned.formulas[post.index] if isinstance(post, AggregateRef) else None

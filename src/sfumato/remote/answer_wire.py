@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from sfumato.answers.answer import Answer, Cost, KnownDetails
-from sfumato.answers.explanation import MeasurementSummary
+from sfumato.answers.measurement_summary import MeasurementSummary
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.kernel.exact import write_plain
 from sfumato.kernel.losses import PrivacyLoss
@@ -32,9 +32,9 @@ def write_answer_wire(answer: Answer) -> Wire:
         "head": answer.head,
         "population_cost": answer.population_cost.as_text(),
         "own_remaining": None if answer.own_remaining is None else answer.own_remaining.as_text(),
-        "measurements": [list_fields(one, SUMMARY) for one in answer.measurements],
+        "measurements": [list_fields(measurement, SUMMARY) for measurement in answer.measurements],
         "sentences": list(answer.sentences),
-        "sensitivities": [list_fields(one, SENSITIVITY) for one in answer.sensitivities],
+        "sensitivities": [list_fields(sensitivity, SENSITIVITY) for sensitivity in answer.sensitivities],
         "disclosure": answer.disclosure,
     }
 
@@ -50,11 +50,13 @@ def read_answer_wire(wire: Mapping[str, Any]) -> Answer:
     details = {
         "intervals": [{name: _read_ends(ends) for name, ends in row.items()} for row in wire["intervals"]],
         "measurements": tuple(
-            MeasurementSummary(**{**one, "margin": _read_number(one["margin"]), "claims": tuple(one["claims"])})
-            for one in wire["measurements"]
+            MeasurementSummary(
+                **{**measurement, "margin": _read_number(measurement["margin"]), "claims": tuple(measurement["claims"])}
+            )
+            for measurement in wire["measurements"]
         ),
         "sentences": tuple(wire["sentences"]),
-        "sensitivities": tuple(ColumnSensitivity(**one) for one in wire["sensitivities"]),
+        "sensitivities": tuple(ColumnSensitivity(**sensitivity) for sensitivity in wire["sensitivities"]),
         "warnings": tuple(wire["warnings"]),
         "interval_note": wire["interval_note"],
         "disclosure": wire["disclosure"],
