@@ -4,10 +4,10 @@ The weight of a row is numerator/held. `numerator` is one number for the whole s
 `derive_extent` derives all that the proof of K-35 needs, in one pass over the tree and in the order of that proof. No
 plan can be built of a source that has no extent.
 
-To add an operator: add its class to `Source` and its case to `derive_extent`. mypy (assert_never) then names the other
-places: engines/sql/source_sql.py, engines/reference, engines/plan_agrees.py, planning/groups.py,
-planning/unit_and_version.py, query/source_outline.py, query/size_limits.py, query/capped_scans.py and
-answering/suggestions.py.
+To add an operator: add its class to `Source` and its case to `derive_extent`. mypy then names the other places:
+engines/sql/source_sql.py, engines/reference, engines/plan_agrees.py, planning/groups.py, planning/unit_and_version.py,
+query/source_outline.py, query/size_limits.py, query/capped_scans.py, query/count_columns.py, answering/suggestions.py
+and lab/auditing.
 """
 
 from collections.abc import Sequence

@@ -9,12 +9,13 @@ from datetime import date, datetime, timedelta
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import assert_never
 
 from sfumato.catalog.columns import Boolean, Category, ColumnDeclaration, Date, DateTime, Id, Integer, Real
 from sfumato.errors import InvalidParameter, SfumatoError, describe_kind
 from sfumato.kernel.certify import Certificate
 from sfumato.kernel.expressions import Call, Column, Literal, Scalar, collect_columns
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.audit_stage import Setting, Stage, plan_question
 from sfumato.lab.auditing.choice_pairs import list_choice_pairs
 from sfumato.lab.auditing.contribution_pairs import find_key_columns, list_pairs_above_bounds, list_pairs_above_groups
@@ -118,7 +119,10 @@ def find_compared(stage: Stage) -> list[ComparedColumn]:
     """The declared columns of private tables that stand beside a literal in the question, each with each literal."""
     query = stage.query
     found: dict[tuple[str, Scalar], ComparedColumn] = {}
-    parts = tuple((one.source, one.filters, one.keys, one.aggregates) for one in (query, *query.beside))
+    parts = tuple(
+        (asked_query.source, asked_query.filters, asked_query.keys, asked_query.aggregates)
+        for asked_query in (query, *query.beside)
+    )
     for call in _list_calls(parts):
         literals = [part.value for part in call.arguments if isinstance(part, Literal) and part.value is not None]
         names = sorted({name.rpartition(".")[2] for name in collect_columns(call)})
@@ -140,7 +144,7 @@ def list_options(stage: Stage, compared: Sequence[ComparedColumn]) -> dict[str, 
         options.setdefault(column.name, list(ends)).extend(column.move(side) for side in (AT, ABOVE, BELOW))
     calls = _list_calls((stage.query.source, stage.query.filters, stage.query.aggregates))
     names = {name.rpartition(".")[2] for call in calls for name in collect_columns(call)}
-    names |= {name.rpartition(".")[2] for one in stage.query.filters for name in collect_columns(one)}
+    names |= {name.rpartition(".")[2] for condition in stage.query.filters for name in collect_columns(condition)}
     for left, right in _list_public_joins(stage.query.source):
         joined = right.name.rpartition(".")[2]
         found = [rows[joined].to_pylist() for rows in stage.public.values() if joined in rows.column_names]
@@ -158,17 +162,22 @@ def list_options(stage: Stage, compared: Sequence[ComparedColumn]) -> dict[str, 
     return options
 
 
-def _list_public_joins(part: object) -> Iterator[tuple[Column, Column]]:
+def _list_public_joins(source: Source) -> Iterator[tuple[Column, Column]]:
     """The columns that a question joins with a public table, each with the public column."""
-    if isinstance(part, Join) and part.multiplicity is not None:
-        yield from ((left, right) for left, right in part.on if isinstance(left, Column) and isinstance(right, Column))
-    if isinstance(part, Join):
-        yield from _list_public_joins(part.left)
-    elif isinstance(part, Derived | PerUnit | PerKey | Capped):
-        yield from _list_public_joins(part.source)
-    elif isinstance(part, Union):
-        for one in part.parts:
-            yield from _list_public_joins(one)
+    match source:
+        case Join(inner, on=on, multiplicity=multiplicity):
+            if multiplicity is not None:
+                yield from ((one, two) for one, two in on if isinstance(one, Column) and isinstance(two, Column))
+            yield from _list_public_joins(inner)
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
+            yield from _list_public_joins(inner)
+        case Union(parts):
+            for part in parts:
+                yield from _list_public_joins(part)
+        case Scan() | PublicScan():
+            pass
+        case _:
+            assert_never(source)
 
 
 def _is_comparable(declared: ColumnDeclaration, literal: Scalar) -> bool:
@@ -232,7 +241,7 @@ def _list_threshold_pairs(
 ) -> Iterator[DatasetPair]:
     """A key with one person fewer than its threshold, and one more person; and a key that is at its threshold."""
     measurements = certificate.measurements if certificate is not None else ()
-    rule = next((one for one in measurements if one.threshold is not None), None)
+    rule = next((measurement for measurement in measurements if measurement.threshold is not None), None)
     if rule is None or rule.threshold is None:
         return
     threshold = -(-rule.threshold >> -rule.exponent)  # in people who hold one key each, also where keys have weights

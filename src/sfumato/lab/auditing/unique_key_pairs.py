@@ -1,9 +1,10 @@
 """Hard pairs for unique keys and joins: keys that a person repeats, keys of two people, and rows that all meet."""
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 from sfumato.kernel.expressions import Column
-from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, Source, Union
+from sfumato.kernel.row_sources import Capped, Derived, Join, PerKey, PerUnit, PublicScan, Scan, Source, Union
 from sfumato.lab.auditing.contribution_pairs import choose_group, multiply_rows
 from sfumato.lab.auditing.pair_maker import LARGEST, TYPICAL, DatasetPair, Held, PairMaker
 from sfumato.lab.auditing.throwaway_desk import Data
@@ -77,16 +78,21 @@ def _make_meeting(maker: PairMaker, name: str, columns: Sequence[str], step: int
 
 def list_private_joins(source: Source) -> Iterator[Join]:
     """The joins of two private sources."""
-    if isinstance(source, Join):
-        if source.multiplicity is None:
-            yield source
-        yield from list_private_joins(source.left)
-        yield from list_private_joins(source.right)
-    elif isinstance(source, Derived | PerUnit | PerKey | Capped):
-        yield from list_private_joins(source.source)
-    elif isinstance(source, Union):
-        for part in source.parts:
-            yield from list_private_joins(part)
+    match source:
+        case Join(left, right, multiplicity=multiplicity):
+            if multiplicity is None:
+                yield source
+            yield from list_private_joins(left)
+            yield from list_private_joins(right)
+        case Derived(inner) | PerUnit(inner) | PerKey(inner) | Capped(inner):
+            yield from list_private_joins(inner)
+        case Union(parts):
+            for part in parts:
+                yield from list_private_joins(part)
+        case Scan() | PublicScan():
+            pass
+        case _:
+            assert_never(source)
 
 
 def _list_compared(join: Join) -> Sequence[str]:
