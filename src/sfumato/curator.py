@@ -132,7 +132,7 @@ class Curator:
         `max_rows` bounds the rows of one person once more: after the joins of the question, and before its WHERE.
         `max_groups` bounds the groups in which one person counts. Both only lower the catalog's bounds.
         `interval_share` is the part of a quantile's cost that pays for an interval in value, for example 0.5. Without
-        it a quantile is more precise, and its error is known in rank only.
+        it a quantile is more precise, and its margin is a number of rows only.
         """
         with self.at_desk() as desk:
             return ask(

@@ -41,7 +41,7 @@ REFUSED = {  # a question -> what the refusal must say
     "SELECT cost FROM visits LIMIT 5": "FLOOR(cost / 10)",
     "SELECT city, COUNT(*) FROM visits": "Add it to GROUP BY",
     "SELECT AVG(note) FROM visits": "another question",
-    "SELECT MEDIAN(city) FROM visits": "MODE(x) is the most frequent value: another question",
+    "SELECT MEDIAN(city) FROM visits": "MODE(x) is the most frequent value. That is another question",
     "SELECT SUM(SIN(cost)) FROM visits": "Engines differ in its last digit",
     "SELECT SUM(COS(cost)) FROM visits": "as in COS(AVG(x)), it is computed for free",
     "SELECT MAX(LENGTH(note)) FROM visits": "Give it one: LEAST(x, 100)",

@@ -46,7 +46,7 @@ def find_least_epsilon(
 
     found = bisect_epsilon(is_enough)
     if found is None:
-        kind = f"one that no epsilon up to {LARGEST:g} gives"
+        kind = f"a margin that would need an epsilon above {LARGEST:g}"
         raise InvalidParameter("margin", "must be reachable", kind, "Ask for a wider one.")
     return PureDP(found)
 
@@ -59,7 +59,9 @@ def _plan_parts(
         planned = desk.plan(query, loss)
         return [(query, planned, certify(planned.plan))]
     asked, together = plan_together(desk, query, loss, confidence, None)
-    return [(one.query, one.planned, made) for one, made in zip(asked, together.certificates, strict=True)]
+    return [
+        (question.query, question.planned, made) for question, made in zip(asked, together.certificates, strict=True)
+    ]
 
 
 def bisect_epsilon(is_enough: Callable[[str], bool]) -> str | None:

@@ -72,7 +72,9 @@ class Suggestion:
     def __str__(self) -> str:
         gained = ", ".join(f"{name} {gain}" for name, gain in self.gains.items())
         evenly = f" {EVENLY}" if any(gain.now is None for gain in self.gains.values()) else ""
-        return f"Smaller margins if the owner declared {self.declaration}: {gained}.{evenly} {self.meaning}"
+        return (
+            f"Margins would be smaller if the owner declared {self.declaration}. Then: {gained}.{evenly} {self.meaning}"
+        )
 
     def as_json(self) -> dict[str, object]:
         """For `preview --json`."""

@@ -13,8 +13,8 @@ from sfumato.kernel.plan import Quantiles, Quantity
 from sfumato.planning.formulas import BinFormula, Formula
 
 NO_ENDS = (
-    "The error of a quantile is known in rank. ask(..., interval_share=0.5) spends half of its cost on an interval in "
-    "value."
+    "The margin of a quantile counts rows: how far its rank is from the wanted one. ask(..., interval_share=0.5) "
+    "spends half of its cost on an interval in value."
 )
 
 
@@ -39,7 +39,7 @@ def find_quantile_ends(formula: Formula, shown: ShownRows) -> Ends:
 
 def find_even_margin(formula: BinFormula, certificate: Certificate, rows: float) -> float:
     """Half the width of the interval in value for so many rows, if values are spread evenly between the bounds."""
-    certified = next(one for one in certificate.measurements if one.name == formula.ends)
+    certified = next(measured for measured in certificate.measurements if measured.name == formula.ends)
     choice = certified.noise
     if not isinstance(choice, QuantileChoice) or formula.lower is None or formula.upper is None:
         raise AssertionError("the ends of a quantile are chosen among bins within bounds")

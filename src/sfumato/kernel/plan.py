@@ -1,8 +1,9 @@
 """BoundedPlan: what may be measured. A closed union of quantities, each with a rule in sensitivity.py.
 
 To add a quantity: add its class, with the number of its integers for a cell (`width`), to `Quantity`.
-mypy (assert_never) then names the places that need a case: released_steps.py, sensitivity.py, certify.py,
-engines/measured_cells.py, engines/sql/lowering.py, engines/reference, planning/planner.py and answers/make_answer.py.
+mypy then names the places that need a case: released_steps.py, sensitivity.py, engines/measured_cells.py,
+engines/reference, answers/column_margins.py, answers/measurement_summary.py and lab/auditing. Three places have no
+such check: certify.py chooses its noise, engines/sql/row_totals.py its SQL, and planning/planner.py plans it.
 """
 
 from dataclasses import dataclass
@@ -218,7 +219,7 @@ class Strategy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.part, Count | Sum):
-            raise KernelFault("A strategy is of counts or sums.")
+            raise KernelFault("A strategy measures counts or sums.")
 
     @property
     def value(self) -> Expression | None:
@@ -306,7 +307,7 @@ class Measurement:
         if isinstance(quantity, Sum | DistinctSum) and abs(quantity.offset) > MOST_STEPS:
             raise KernelFault("An offset is too many steps of its grid.")
         if isinstance(quantity, Thirds | Curve) and quantity.grid.span > MOST_SPAN:
-            raise KernelFault("Squares are of few enough steps.")
+            raise KernelFault("The square of a value needs a grid with fewer steps.")
         additive = isinstance(quantity, Count | Sum | People | Different)
         gaussian = additive and isinstance(loss, ZCDP | GDP) and not loss.delta
         if not gaussian and not isinstance(loss, ApproxDP if isinstance(quantity, Keys | WeightedKeys) else PureDP):
@@ -344,12 +345,12 @@ class BoundedPlan:
             (per_row and not reached.single_rows, "A row unit contributes one row."),
             (per_row and reached.reach > 1 and units, "A row that became several cannot be counted as one person."),
             (not quantities, "A plan measures something."),
-            (len({one.name for one in self.measurements}) != len(quantities), "Measurements have different names."),
+            (len({part.name for part in self.measurements}) != len(quantities), "Measurements have different names."),
             (len(naming) != (cells is None), "Undeclared keys are released by one measurement."),
-            (weighted and (per_row or People() in quantities), "Weights of keys are of people, who are not counted."),
+            (weighted and (per_row or People() in quantities), "Keys are weighed by people, who are then not counted."),
             (
                 cells is None and any(isinstance(quantity, Products) for quantity in quantities),
-                "Products are of declared cells.",
+                "Products need declared keys.",
             ),
         ):
             if refused:
@@ -371,7 +372,7 @@ class BoundedPlan:
     @property
     def holds_pairs(self) -> bool:
         """Does a release need to know which unit holds which undeclared key? Keys are then weighed in two rounds."""
-        return any(one.quantity == WeightedKeys(rounds=2) for one in self.measurements)
+        return any(measurement.quantity == WeightedKeys(rounds=2) for measurement in self.measurements)
 
     @property
     def reach(self) -> int:

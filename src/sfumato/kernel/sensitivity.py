@@ -82,7 +82,7 @@ def derive_sensitivity(plan: BoundedPlan, quantity: Quantity) -> Sensitivity:  #
             return Sensitivity(moved, moved**2)
         case Curve(value):
             if neighbours is not Neighbours.REPLACE_ONE or not _is_always_there(plan, value):
-                raise KernelFault("A curve is of rows that are always there.")
+                raise KernelFault("A curve needs rows that always have a value.")
             moved = bound_parts(quantity, per_row=per_row)
             return Sensitivity(moved, moved**2)
         case Pivot(part, conditions):  # as if the number of the condition were one more key (K-77)

@@ -82,7 +82,7 @@ def split_delta(delta: Number | None, undeclared: Sequence[bool], dataset: Datas
         return [None for _ in undeclared]
     share = round_share(Fraction(whole) / parts, Fraction(whole))
     amounts = [find_decimal(share)] * (parts - 1) + [find_decimal(Fraction(whole) - share * (parts - 1))]
-    return [amounts.pop() if one else None for one in undeclared]
+    return [amounts.pop() if needs_delta else None for needs_delta in undeclared]
 
 
 def _add_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) -> ApproxDP:
@@ -94,7 +94,7 @@ def _add_delta(share: PureDP | ZCDP, delta: Decimal | None, dataset: Dataset) ->
         if not dataset.budget.delta:
             hint = "Declare the key's values, or give the budget a delta, such as 1e-6."
             raise InvalidParameter(
-                "delta", "must be above zero where a group key is undeclared", "a budget without", hint
+                "delta", "must be above zero where a group key is undeclared", "a budget without a delta", hint
             )
         delta = dataset.budget.delta / SHARE_OF_DELTA
     return ApproxDP(share.epsilon, delta)

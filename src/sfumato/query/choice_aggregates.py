@@ -73,7 +73,7 @@ def _bind_number(
     if value.type not in ("number", "date", "datetime"):
         what = f"{_show_function(node)} needs a number or a date, but this is a {value.type}[at]"
         raise build_syntax_refusal(
-            node, what, "MODE(x) is the most frequent value: another question, which can be answered."
+            node, what, "MODE(x) is the most frequent value. That is another question, and it can be answered."
         )
     if value.lower is None or value.upper is None:
         which, hint = ("no bounds", BOUNDS) if value.type != "number" else explain_missing_bound(value)

@@ -142,7 +142,9 @@ def _bind_split(node: exp.SplitPart | exp.SubstringIndex, bind: Bind) -> Typed:
     place = _read_whole(node, node.args.get("part_index" if split else "count"), text_functions.MOST_CHARACTERS)
     if not split and abs(place) != 1:
         what = "SUBSTRING_INDEX of several parts is not supported"
-        raise build_syntax_refusal(node, what, "SPLIT_PART(x, '@', 2) is the second part alone: another question.")
+        raise build_syntax_refusal(
+            node, what, "SPLIT_PART(x, '@', 2) is the second part alone. That is another question."
+        )
     return _call(node, text_functions.split_text, bind(node.this), mark, place)
 
 
@@ -280,8 +282,8 @@ def _call(node: exp.Expr, function: Callable[..., Typed], *arguments: object, **
 
 def _read_alike(node: exp.Expr, arguments: list[Typed]) -> list[Typed]:
     """Texts beside a date or datetime are read as such."""
-    dated = next((one for kind in ("datetime", "date") for one in arguments if one.type == kind), None)
-    return arguments if dated is None else [read_beside(node, one, dated) for one in arguments]
+    dated = next((argument for kind in ("datetime", "date") for argument in arguments if argument.type == kind), None)
+    return arguments if dated is None else [read_beside(node, argument, dated) for argument in arguments]
 
 
 def _list_joined(node: exp.Expr) -> list[exp.Expr]:

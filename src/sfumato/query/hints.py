@@ -6,8 +6,8 @@ A hint suggests only what means the same. Where there is only something similar,
 IN_PYTHON = "Compute it from the answer's rows in Python: that is free."
 ONE_VALUE = "It would show the value of one person. MODE(x) and MEDIAN(x) are other questions that can be answered."
 MANY_VALUES = (
-    "It would show the values of people. SELECT x, COUNT(*) ... GROUP BY x counts each value: another question, which "
-    "can be answered."
+    "It would show the values of people. SELECT x, COUNT(*) ... GROUP BY x counts each value. That is another "
+    "question, and it can be answered."
 )
 THIRD_MOMENT = "Ask for COUNT(*), SUM(x), SUM(x * x) and SUM(x * x * x)."
 FOURTH_MOMENT = "Ask for COUNT(*), SUM(x), SUM(x * x), SUM(x * x * x) and SUM(x * x * x * x)."
@@ -50,8 +50,10 @@ ONLY_PUBLIC = (
     "Public tables are not protected: compute what is only about them from their files, with any tool. That is free."
 )
 PRIVATE_FIRST = "Where a private table is joined too, write FROM the private table first."
-COUNT_INSTEAD = "COUNT(*) with WHERE counts the rows that have a value: another question, which can be answered."
-NOT_DATA = "A random number is no question about the data."
+COUNT_INSTEAD = (
+    "COUNT(*) with WHERE counts the rows that have a value. That is another question, and it can be answered."
+)
+NOT_DATA = "Questions cannot use random numbers."
 A_PARAMETER = "Write the value itself."
 WORD_HINTS = {
     "SELECT": "Write a subquery in brackets.",
@@ -106,7 +108,7 @@ FUNCTION_HINTS = {
     "EVERY": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
     "LOGICAL_OR": "COUNT_IF(c) is above 0 if some row meets c. It is noisy, so one row does not show.",
     "LOGICAL_AND": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
-    "EXCLUDE": "Rows of private data are never shown. Select COUNT(*) or another aggregate: another question.",
+    "EXCLUDE": "Rows of private data are never shown. Select COUNT(*) or another aggregate instead.",
     "NOW": A_DAY, "GETDATE": A_DAY, "TODAY": A_DAY,
     "TIME_BUCKET": "Group by DATE_TRUNC('week', day) or FLOOR((day - DATE '2026-01-01') / 7).",
     "ANY_VALUE": ONE_VALUE, "DP_INTERVAL_LOW": INTERVALS, "DP_INTERVAL_HIGH": INTERVALS,

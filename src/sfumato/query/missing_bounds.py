@@ -17,10 +17,12 @@ def explain_missing_bound(one: Typed) -> tuple[str, str]:
     other = "Give both: LEAST(GREATEST(x, 0), 100), or WHERE x BETWEEN 0 AND 100."
     hint = f"Give it one: {side[which]}, or a condition in WHERE." if which in side else other
     if _uses(one.expression, "/"):
-        hint += " Divide only by numbers that cannot be 0: WHERE a >= 1 says so of a. a + 1 is another number."
+        hint += " Divide only by numbers that cannot be 0: WHERE a >= 1 makes that certain. (a + 1 is another number.)"
     return which, hint
 
 
 def _uses(expression: Expression, function: str) -> bool:
     used = isinstance(expression, Call) and expression.function == function
-    return used or (isinstance(expression, Call) and any(_uses(one, function) for one in expression.arguments))
+    return used or (
+        isinstance(expression, Call) and any(_uses(argument, function) for argument in expression.arguments)
+    )

@@ -65,11 +65,11 @@ PART_OF_PEOPLE = "COUNT(DISTINCT id) of some people[at] stands beside aggregates
 def _suggest_aggregate(name: str, column: Typed) -> str:
     """What can be done with a column that is neither a key nor inside an aggregate."""
     if column.type == "id":
-        return f"No answer shows an id. COUNT(DISTINCT {name}) counts the different ones: another question."
-    aggregate = f"aggregate it, as in AVG({name}): another question."
+        return f"No answer shows an id. COUNT(DISTINCT {name}) counts the different ones. That is another question."
+    aggregate = f"aggregate it, as in AVG({name}), which is another question."
     if column.type == "number" and not column.whole and column.values is None:
         return f"A number that is not whole cannot be a key. Group by FLOOR({name} / 10), or {aggregate}"
-    grouped = "Add it to GROUP BY, for one row for each value,"
+    grouped = "Add it to GROUP BY, which gives one row for each value,"
     return f"{grouped} or {aggregate}" if column.type == "number" else f"{grouped} or leave it out."
 
 
@@ -343,7 +343,7 @@ def _is_never_null(post: Post) -> bool:
         case AggregateRef():
             return True
         case PostCall("+" | "-" | "*" | "neg" | "abs" | "round" | "floor" | "ceil" | "integer", arguments):
-            return all(_is_never_null(one) or isinstance(one, Literal) for one in arguments)
+            return all(_is_never_null(argument) or isinstance(argument, Literal) for argument in arguments)
     return False
 
 
