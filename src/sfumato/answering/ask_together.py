@@ -24,13 +24,13 @@ def plan_together(
     """Plan all queries of a question. They share the loss evenly, and those with undeclared keys share delta."""
     queries = [query, *query.beside]
     shares = split_evenly(loss, len(queries))
-    undeclared = [any(key.values is None for key in one.keys) for one in queries]
+    undeclared = [any(key.values is None for key in query.keys) for query in queries]
     deltas = split_delta(delta, undeclared, desk.dataset)
     asked = [
-        PlannedQuery(one, desk.plan(one, share, part), confidence)
-        for one, share, part in zip(queries, shares, deltas, strict=True)
+        PlannedQuery(query, desk.plan(query, share, part), confidence)
+        for query, share, part in zip(queries, shares, deltas, strict=True)
     ]
-    return asked, certify_together([one.planned.plan for one in asked])
+    return asked, certify_together([question.planned.plan for question in asked])
 
 
 def answer_together(  # noqa: PLR0917 - its caller names what it passes
@@ -48,8 +48,8 @@ def answer_together(  # noqa: PLR0917 - its caller names what it passes
     check(certified.certificate)
     answered = desk.answer(certified, analyst, write_question)
     parts = [
-        present_answer(desk, one, released, answered.receipt.part(released.certificate), finished=False)
-        for one, released in zip(asked, answered.released, strict=True)
+        present_answer(desk, question, released, answered.receipt.part(released.certificate), finished=False)
+        for question, released in zip(asked, answered.released, strict=True)
     ]
     receipt = answered.receipt
     bill = Bill(receipt.cost, compute_population_cost(receipt.taken), certified.certificate.loss)

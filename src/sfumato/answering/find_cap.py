@@ -105,9 +105,9 @@ def _count_above(certificate: Certificate) -> int:
 
 
 def _find_table(dataset: Dataset, table: str | None) -> Table:
-    private = [one for one in dataset.tables.values() if not one.public]
+    private = [candidate for candidate in dataset.tables.values() if not candidate.public]
     if table is None and len(private) != 1:
-        names = ", ".join(one.name for one in private) or "the private tables"
+        names = ", ".join(candidate.name for candidate in private) or "the private tables"
         raise InvalidParameter("table", f"must be one of {names}", "nothing")
     about = private[0] if table is None else dataset.table(table)
     if about.public or about.unit is ROW:

@@ -70,13 +70,13 @@ class MarginalGroup:
 
     def choose_strategy(self, *, gaussian: bool) -> MarginalStrategy:
         """The strategy with the least sum, over the questions, of their mean squared error."""
-        marginals = [one.keys for one in self.marginals]
+        marginals = [marginal.keys for marginal in self.marginals]
         weights = [1 / math.prod(self.sizes[key] for key in keys) for keys in marginals]
         return choose_marginal_strategy(self.sizes, marginals, weights, gaussian=gaussian)
 
     def meet_variances(self, targets: Sequence[float], *, gaussian: bool) -> MarginalStrategy:
         """The strategy that reaches these variances of cells, or multiples of them, for the least loss."""
-        return meet_variances(self.sizes, [one.keys for one in self.marginals], targets, gaussian=gaussian)
+        return meet_variances(self.sizes, [marginal.keys for marginal in self.marginals], targets, gaussian=gaussian)
 
     def make_plans(self, strategy: MarginalStrategy, accounting: str, amount: Fraction) -> list[BoundedPlan]:
         """A plan for each block. Their losses add up to the amount: of epsilon, rho or mu**2, by the accounting."""
@@ -142,9 +142,13 @@ def _make_group(members: Sequence[tuple[int, Query, Planned]]) -> MarginalGroup 
         for place, query, planned in members
     )
     group = MarginalGroup(members[0][2].plan, tuple(map(add_null, keys)), marginals)
-    different = {one.keys for one in marginals}
-    wide = max(math.prod(group.sizes[key] for key in one) for one in different) > MOST_CELLS
-    alone = len(different) < 2 or 1 in group.sizes or any(len(set(one.order)) < len(one.order) for one in marginals)
+    different = {marginal.keys for marginal in marginals}
+    wide = max(math.prod(group.sizes[key] for key in marginal) for marginal in different) > MOST_CELLS
+    alone = (
+        len(different) < 2
+        or 1 in group.sizes
+        or any(len(set(marginal.order)) < len(marginal.order) for marginal in marginals)
+    )
     if alone or wide or sum(2 ** len(keys) for keys in different) > MOST_BLOCKS:
         return None
     return group if len(list_closure(sorted(different))) <= MOST_BLOCKS else None

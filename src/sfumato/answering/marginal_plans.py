@@ -93,11 +93,14 @@ def plan_for_margins(
 ) -> Together | None:
     """The least loss for the margins of a group; None if it is not below that of its questions one by one."""
     accounting = desk.dataset.budget.accounting
-    paid = [certify(desk.plan(one.query, loss).plan).loss for one, loss in zip(group.marginals, alone, strict=True)]
+    paid = [
+        certify(desk.plan(marginal.query, loss).plan).loss
+        for marginal, loss in zip(group.marginals, alone, strict=True)
+    ]
     before = sum((convert_to_accounting(loss, accounting) for loss in paid), Fraction(0))
     targets = [
-        min((most / _find_margins(one, UNIT, level)[name]) ** 2 for name, most in margins.items())
-        for one, margins in zip(group.marginals, wanted, strict=True)
+        min((most / _find_margins(marginal, UNIT, level)[name]) ** 2 for name, most in margins.items())
+        for marginal, margins in zip(group.marginals, wanted, strict=True)
     ]
     strategy = group.meet_variances(targets, gaussian=accounting != "basic")
     measured = _certify(make_plans(group, strategy, accounting, SMALL))
@@ -105,10 +108,12 @@ def plan_for_margins(
     def is_enough(amount: str) -> bool:
         return all(
             found[name] <= most
-            for one, margins in zip(group.marginals, wanted, strict=True)
+            for marginal, margins in zip(group.marginals, wanted, strict=True)
             if (
                 found := _find_margins(
-                    one, find_marginal_noise(strategy, measured, one.keys, float(Fraction(amount) / SMALL)), level
+                    marginal,
+                    find_marginal_noise(strategy, measured, marginal.keys, float(Fraction(amount) / SMALL)),
+                    level,
                 )
             )
             for name, most in margins.items()
@@ -132,20 +137,21 @@ def plan_for_loss(desk: Desk, group: Group, alone: Sequence[PureDP | ZCDP], leve
     loss = make_share(accounting, amount)
     made = _put_together(group, strategy, loss, level)
     measured = _certify(made.make_plans(group))
-    error = sum(_find_variance(find_marginal_noise(strategy, measured, one.keys)) for one in group.marginals)
+    error = sum(_find_variance(find_marginal_noise(strategy, measured, marginal.keys)) for marginal in group.marginals)
     before = 0.0
-    for one, share in zip(group.marginals, alone, strict=True):
-        (certified,) = _certify([desk.plan(one.query, share).plan])
+    for marginal, share in zip(group.marginals, alone, strict=True):
+        (certified,) = _certify([desk.plan(marginal.query, share).plan])
         if isinstance(certified.noise, LaplaceNoise | GaussianNoise):
             before += compute_variance(certified.noise) * 4.0**certified.exponent
     return made if error < before else None
 
 
 def _put_together(group: Group, strategy: MarginalStrategy | RangeStrategy, loss: Loss, level: Fraction) -> Together:
-    places = tuple(one.place for one in group.marginals)
+    places = tuple(marginal.place for marginal in group.marginals)
     measured = _certify(Together(places, strategy, loss, ()).make_plans(group))
     margins = tuple(
-        _find_margins(one, find_marginal_noise(strategy, measured, one.keys), level) for one in group.marginals
+        _find_margins(marginal, find_marginal_noise(strategy, measured, marginal.keys), level)
+        for marginal in group.marginals
     )
     return Together(places, strategy, loss, margins)
 

@@ -67,8 +67,8 @@ def find_range_groups(asked: Sequence[tuple[int, Query, Planned]]) -> list[Range
 
 def _make_group(members: Sequence[tuple[int, Query, Planned]]) -> RangeGroup | None:
     filters = [planned.plan.filters for _, _, planned in members]
-    common = tuple(one for one in filters[0] if all(one in others for others in filters))
-    own = [tuple(one for one in asked if one not in common) for asked in filters]
+    common = tuple(condition for condition in filters[0] if all(condition in others for others in filters))
+    own = [tuple(question for question in asked if question not in common) for asked in filters]
     ranges = cut_ranges(own) if len(set(own)) > 1 else None
     if ranges is None:
         return None

@@ -44,7 +44,9 @@ def rehearse(
             else certify(desk.plan(query, loss, delta).plan)
         )
         limit = price(certificate.loss, list_shares(certificate), desk.dataset.budget.loss)
-    named = dict.fromkeys(name for one in (query, *query.beside) for name in outline_source(one.source).tables)
+    named = dict.fromkeys(
+        name for asked_query in (query, *query.beside) for name in outline_source(asked_query.source).tables
+    )
     tables = {table.name: declare_made_up(table) for table in find_needed_tables(named, desk.dataset)}
     engine = DuckDBEngine.of_tables({name: (table, make_rows(table)) for name, table in tables.items()})
     ledger = Ledger.create(None, desk.dataset.population, Limit(limit))

@@ -14,7 +14,7 @@ def find_shown_margins(
     query: Query, parts: list[tuple[Query, Planned, Certificate]], level: Fraction, count: float | None
 ) -> tuple[dict[str, float | None], dict[str, str]]:
     """The margins of the answer's columns. A column of several releases has the widest margin of them."""
-    found = [find_margins(one, planned, certificate, level, count) for one, planned, certificate in parts]
+    found = [find_margins(question, planned, certificate, level, count) for question, planned, certificate in parts]
     if query.finish is None:
         return found[0]
     margins: dict[str, float | None] = {}
@@ -28,7 +28,7 @@ def find_shown_margins(
             margins[name] = added_up[name]
             continue
         known = [found[table][0][column] for table, column in released]
-        margins[name] = None if not known or None in known else max(one for one in known if one is not None)
+        margins[name] = None if not known or None in known else max(margin for margin in known if margin is not None)
         if margins[name] is None:
             why = next((found[table][1][column] for table, column in released if column in found[table][1]), None)
             reasons[name] = why or COMPUTED_AFTER

@@ -126,8 +126,8 @@ def plan_workload(
     shares = [Share(sql, margins, loss) for (sql, (_, margins)), loss in zip(needed.items(), losses, strict=True)]
     together = []
     for group in _find_groups(desk, [query for query, _ in needed.values()]):
-        members = [shares[one.place] for one in group.marginals]
-        alone = [losses[one.place] for one in group.marginals]
+        members = [shares[marginal.place] for marginal in group.marginals]
+        alone = [losses[marginal.place] for marginal in group.marginals]
         if members[0].margin:
             made = plan_for_margins(desk, group, [share.margin for share in members], alone, level)
         else:
@@ -150,8 +150,11 @@ def _find_groups(desk: Desk, queries: Sequence[Query]) -> list[Group]:
     """Marginals first; then ranges, of the questions that are in no group of marginals."""
     planned = [(place, query, desk.plan(query, PureDP(1))) for place, query in enumerate(queries)]
     marginals = find_marginal_groups(planned)
-    taken = {one.place for group in marginals for one in group.marginals}
-    return [*marginals, *find_range_groups([one for one in planned if one[0] not in taken])]
+    taken = {marginal.place for group in marginals for marginal in group.marginals}
+    return [
+        *marginals,
+        *find_range_groups([planned_group for planned_group in planned if planned_group[0] not in taken]),
+    ]
 
 
 def _read_questions(desk: Desk, wanted: object) -> dict[str, tuple[Query, dict[str, float]]]:
@@ -175,11 +178,11 @@ def _read_list(wanted: object) -> Sequence[object]:
 
 def _read_texts(wanted: object) -> list[str]:
     listed = _read_list(wanted)
-    for one in listed:
-        if not isinstance(one, str):
+    for question in listed:
+        if not isinstance(question, str):
             rule = "must be SQL texts without margins, where epsilon or rho is given"
-            raise InvalidParameter("questions", rule, describe_kind(one), HINT)
-    return list(dict.fromkeys(str(one) for one in listed))
+            raise InvalidParameter("questions", rule, describe_kind(question), HINT)
+    return list(dict.fromkeys(str(question) for question in listed))
 
 
 def _read_pairs(wanted: object) -> list[tuple[str, Margin]]:
@@ -219,7 +222,7 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str, request: str | No
                 raise InvalidParameter("questions", "must have declared keys", "one with an undeclared key", hint)
             asked[place] = PlannedQuery(query, planned, workload.confidence)
     groups = _match_groups(desk, queries, workload.together)
-    blocks = [(one, group, one.make_plans(group)) for one, group in groups]
+    blocks = [(together, group, together.make_plans(group)) for together, group in groups]
     plans: list[BoundedPlan] = [question.planned.plan for question in asked.values()]
     certified = certify_together([*plans, *(plan for _, _, made in blocks for plan in made)])
 
@@ -233,8 +236,8 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str, request: str | No
         for (place, question), released in zip(asked.items(), answered.released, strict=False)
     }
     begin = len(asked)
-    for one, group, made in blocks:
-        released = ReleasedMarginals(group, one.strategy, answered.released[begin : begin + len(made)])
+    for together, group, made in blocks:
+        released = ReleasedMarginals(group, together.strategy, answered.released[begin : begin + len(made)])
         answers |= _present_group(desk, released, answered, workload.confidence)
         begin += len(made)
     return [answers[place] for place in range(len(workload.shares))]
@@ -242,11 +245,11 @@ def ask_workload(desk: Desk, workload: Workload, analyst: str, request: str | No
 
 def _match_groups(desk: Desk, queries: Sequence[Query], together: Sequence[Together]) -> list[tuple[Together, Group]]:
     """The groups of the questions as they are planned now, each with what was planned for it."""
-    found = {tuple(one.place for one in group.marginals): group for group in _find_groups(desk, queries)}
-    if not all(one.places in found for one in together):
+    found = {tuple(marginal.place for marginal in group.marginals): group for group in _find_groups(desk, queries)}
+    if not all(planned.places in found for planned in together):
         hint = "Make the plan again: plan(questions)."
         raise InvalidParameter("workload", "must be planned with the catalog as it is", "one of another catalog", hint)
-    return [(one, found[one.places]) for one in together]
+    return [(planned, found[planned.places]) for planned in together]
 
 
 def _present_group(

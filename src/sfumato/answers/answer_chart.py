@@ -215,7 +215,7 @@ def _draw_one_row(data: ChartData, measures: Sequence[str]) -> Any:  # noqa: ANN
 
 
 def _find_domain(everything: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[Mapping[str, Any]]) -> list[float]:
-    """One axis for all numbers if they are of one size, such as the quantiles of one column; else the number's own."""
+    """One axis for all numbers of similar sizes, such as the quantiles of one column; else the number's own."""
 
     def list_places(values: Sequence[Mapping[str, Any]]) -> list[float]:
         return [value[part] for value in values for part in ("value", "low", "high") if part in value]

@@ -112,7 +112,7 @@ def _find_assumed_margin(
         for name, _ in formula.squares.terms
     }
     pairs = [formula for formula in planned.formulas if isinstance(formula, PairFormula)]
-    of_pairs = {name for one in pairs for sums in (one.xx, one.yy) if sums is not None for name, _ in sums.terms}
+    of_pairs = {name for pair in pairs for sums in (pair.xx, pair.yy) if sums is not None for name, _ in sums.terms}
     middle = {}
     for measurement in planned.plan.measurements:
         parts = _spread_evenly(measurement.quantity, per_row=planned.plan.unit.per_row)

@@ -22,7 +22,7 @@ MOST_PARTS = 8  # releases whose noises are recorded one by one; for more, two c
 
 @dataclass(frozen=True, slots=True)
 class RunningMean:
-    """The weighted mean of one released vector, in units. `precision` and `fourth` are of its noise, in steps.
+    """The weighted mean of one released vector, in units. `precision` and `fourth` describe its noise, in steps.
 
     `precision` is the sum of the inverse variances p, `fourth` that of (p b)^4 over Laplace noises of scale b. The
     noise of the mean has variance 1 / precision and fourth cumulant 12 fourth / precision^4. `noises` is None once

@@ -79,7 +79,7 @@ def write_statement(  # noqa: PLR0917 - its caller names what it passes
     """Write the statement of an answer, with exact numbers.
 
     `entries` are the charges of all releases that the answer combines, and the losses are those of all of them. `entry`
-    and `plan` are of the newest one.
+    and `plan` come from the newest one.
     """
     return {
         "unit": describe_unit(plan.unit),

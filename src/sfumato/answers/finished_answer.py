@@ -117,7 +117,7 @@ class _FinishedDetails:
 
     def measurements(self) -> tuple[Any, ...]:
         """The measurements of all queries."""
-        return tuple(one for part in self.parts for one in part.measurements)
+        return tuple(summary for part in self.parts for summary in part.measurements)
 
     def sentences(self) -> tuple[str, ...]:
         """The sentences of all queries, without repeats, and what was computed from them."""
@@ -127,15 +127,15 @@ class _FinishedDetails:
         without = self._list_without_interval()
         if without:
             said.append(f"No interval is stated for {', '.join(without)}: computed from noisy values.")
-        return tuple(dict.fromkeys((*said, *(one for part in self.parts for one in part.sentences))))
+        return tuple(dict.fromkeys((*said, *(sentence for part in self.parts for sentence in part.sentences))))
 
     def sensitivities(self) -> tuple[Any, ...]:
         """How much one person can change the columns of each query."""
-        return tuple(one for part in self.parts for one in part.sensitivities)
+        return tuple(sensitivity for part in self.parts for sensitivity in part.sensitivities)
 
     def warnings(self) -> tuple[str, ...]:
         """Reasons to distrust some of the released rows."""
-        return tuple(dict.fromkeys(one for part in self.parts for one in part.warnings))
+        return tuple(dict.fromkeys(warning for part in self.parts for warning in part.warnings))
 
     def interval_note(self) -> str:
         """The confidence of the intervals; which columns have none."""

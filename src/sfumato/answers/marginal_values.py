@@ -36,7 +36,8 @@ def find_residuals(strategy: MarginalStrategy, blocks: Sequence[Floats]) -> dict
     found: dict[Keys, Floats] = {}
     for keys, trusted in strategy.list_precisions().items():
         parts = [
-            trust * _centre(_add_up(shaped[one], strategy.blocks[one].keys, keys)) for one, trust in trusted.items()
+            trust * _centre(_add_up(shaped[block], strategy.blocks[block].keys, keys))
+            for block, trust in trusted.items()
         ]
         found[keys] = np.asarray(sum(parts[1:], parts[0]), np.float64)
     return found

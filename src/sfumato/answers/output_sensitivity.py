@@ -193,7 +193,11 @@ def _bound_change(aggregate: Aggregate, reach: _Reach, rows: float | None) -> _C
 
 def _count_pairs(aggregate: Aggregate, reach: _Reach) -> int:
     """The most different values that one person adds, over all cells."""
-    listed = [one.values for one in (aggregate.value, *aggregate.also) if one is not None and one.values is not None]
+    listed = [
+        measured_value.values
+        for measured_value in (aggregate.value, *aggregate.also)
+        if measured_value is not None and measured_value.values is not None
+    ]
     if len(listed) <= len(aggregate.also) or reach.cells is None:
         return reach.most
     return min(reach.most, reach.cells * math.prod(map(len, listed)))

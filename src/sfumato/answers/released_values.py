@@ -95,8 +95,8 @@ class Reading:
 
 def find_strategies(certificate: Certificate) -> dict[str, Strategy]:
     """The strategies among the measurements of a plan, by name."""
-    measured = [one for plan in certificate.plans for one in plan.measurements]
-    return {one.name: one.quantity for one in measured if isinstance(one.quantity, Strategy)}
+    measured = [measurement for plan in certificate.plans for measurement in plan.measurements]
+    return {part.name: part.quantity for part in measured if isinstance(part.quantity, Strategy)}
 
 
 def unmix(vector: ReleasedVector, strategy: Strategy | None) -> ReleasedVector:

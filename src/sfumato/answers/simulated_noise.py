@@ -52,7 +52,7 @@ class WeightedNoise:
 
 
 def stands_for_many(parts: Sequence[tuple[float, Noise]]) -> bool:
-    """Does this noise stand for many releases: a Gaussian and perhaps Laplace variables without a visible lattice?
+    """Does this noise summarise many releases: a Gaussian and perhaps Laplace variables without a visible lattice?
 
     Two cumulants are then enough (answers/combined_releases.py).
     """

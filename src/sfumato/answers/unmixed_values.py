@@ -98,7 +98,7 @@ def round_running(values: Floats, keys: Sequence[Sequence[Any]], strategy: Strat
     """
     cells = values.reshape([len(key) for key in keys])
     for axis, (key, matrix) in enumerate(zip(keys, strategy.matrices, strict=True)):
-        if any(one for row, line in enumerate(matrix) for place, one in enumerate(line) if row != place):
+        if any(cell for row, line in enumerate(matrix) for place, cell in enumerate(line) if row != place):
             order = sorted(range(len(key)), key=key.__getitem__)
             totals = np.rint(np.cumsum(np.take(cells, order, axis), axis))
             cells = np.take(np.diff(totals, axis=axis, prepend=0.0), np.argsort(order), axis)

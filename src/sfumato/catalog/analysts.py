@@ -52,7 +52,7 @@ def list_readings(name: str) -> frozenset[str]:
 def find_analyst(name: str, among: Iterable[str]) -> str | None:
     """The first of these names that means the same analyst."""
     readings = list_readings(name)
-    return next((one for one in among if readings & list_readings(one)), None)
+    return next((analyst for analyst in among if readings & list_readings(analyst)), None)
 
 
 def check_analysts(names: Iterable[str]) -> None:
@@ -75,7 +75,7 @@ def check_analysts(names: Iterable[str]) -> None:
 def admit_analyst(name: object, listed: Iterable[str]) -> str:
     """The listed spelling of a name. If the catalog lists analysts and has no default, other names are refused."""
     asked, names = read_analyst(name), tuple(listed)
-    found = find_analyst(asked, (one for one in names if one != DEFAULT))
+    found = find_analyst(asked, (listed_name for listed_name in names if listed_name != DEFAULT))
     if found is None and names and DEFAULT not in names:
         hint = (
             "Say who asks (analyst=, --analyst) by a name that the owner listed. "

@@ -162,10 +162,14 @@ def list_users(context: typer.Context, *, accounts: AccountsFile = None, as_json
             print_json({"users": found, "tokens": shown})
             return
         print_table(
-            ("user", "role", "active"), [(one["name"], one["role"], "yes" if one["active"] else "no") for one in found]
+            ("user", "role", "active"),
+            [(result["name"], result["role"], "yes" if result["active"] else "no") for result in found],
         )
         if tokens:
-            rows = [(one.id, one.user, one.label, one.expires, "revoked" if one.revoked else "") for one in tokens]
+            rows = [
+                (known.id, known.user, known.label, known.expires, "revoked" if known.revoked else "")
+                for known in tokens
+            ]
             print_table(("token", "user", "label", "expires", ""), rows)
 
 
@@ -243,7 +247,14 @@ def list_grants(context: typer.Context, *, accounts: AccountsFile = None, as_jso
             print_json([{part: getattr(grant, part) for part in grant.__slots__} for grant in found])
             return
         rows = [
-            (one.user, one.dataset, one.epsilon, one.delta, one.per_query or "-", one.expires or "never")
-            for one in found
+            (
+                result.user,
+                result.dataset,
+                result.epsilon,
+                result.delta,
+                result.per_query or "-",
+                result.expires or "never",
+            )
+            for result in found
         ]
         print_table(("user", "dataset", "epsilon", "delta", "per question", "ends"), rows, right=(2, 3, 4))

@@ -63,7 +63,7 @@ def plan(
 
 def _match_margins(curator: "Curator", questions: list[str], margins: list[str]) -> list[tuple[str, dict[str, float]]]:
     """The margins of each question: of the columns that it has."""
-    named = parse_amounts("margin", [one if "=" in one else f"={one}" for one in margins], nameless=True)
+    named = parse_amounts("margin", [margin if "=" in margin else f"={margin}" for margin in margins], nameless=True)
     matched = []
     used: set[str] = set()
     for sql in questions:

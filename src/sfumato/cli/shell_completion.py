@@ -38,7 +38,7 @@ def complete_word(word: str, line: str, tables: Mapping[str, Sequence[str]], com
     from sfumato.query.function_words import ROW_FUNCTIONS
 
     functions = (*AGGREGATES, *(f"{name}(" for name in ROW_FUNCTIONS))
-    return [*known, *(one for one in (*WORDS, *functions) if word and _begins(one, word))]
+    return [*known, *(candidate for candidate in (*WORDS, *functions) if word and _begins(candidate, word))]
 
 
 def find_aliases(line: str, tables: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def keys(
                 raise Usage(f"The file {key} does not exist.", "Give a key of the present list.")
             signer, now = SurveyKey(key), datetime.now(UTC).replace(microsecond=0)
             until = now + timedelta(days=days)
-            known = {one.public_key: one for one in present.keys} if present else {}
+            known = {trusted.public_key: trusted for trusted in present.keys} if present else {}
             for name in (*([] if present else [signer.public_key]), *(trust or ())):
                 known[name] = TrustedKey(name, now, until)
             for name in revoke or ():
@@ -69,8 +69,13 @@ def keys(
             )
             return
         rows = [
-            [one.public_key, f"{one.begins:%Y-%m-%d}", f"{one.ends:%Y-%m-%d}", "revoked" if one.revoked else "trusted"]
-            for one in found.keys
+            [
+                trusted.public_key,
+                f"{trusted.begins:%Y-%m-%d}",
+                f"{trusted.ends:%Y-%m-%d}",
+                "revoked" if trusted.revoked else "trusted",
+            ]
+            for trusted in found.keys
         ]
         print_table(["public key", "signs from", "until", ""], rows)
         say(f"List number {found.serial} in {ring}. Devices that have an earlier one take it if they trust its signer.")

@@ -140,7 +140,7 @@ class HeldKeys:
         for *values, ids in rows:
             keys.append(tuple(values))
             counts.append(len(ids))
-            people += [numbers.setdefault(one, len(numbers)) for one in ids]
+            people += [numbers.setdefault(person, len(numbers)) for person in ids]
         return cls(keys, np.array(counts, np.int64), np.array(people, np.int64))
 
     def place(self, cells: Cells) -> Holdings:
@@ -186,7 +186,7 @@ def collect_aggregates(
         else:
             end, nothing = begin + quantity.width, (0,) * quantity.width
             totals = [sums[cell][begin:end] if cell in sums else nothing for cell in range(len(cells))]
-            integers[name] = [one for total in totals for one in compute_integers(quantity, total, plan)]
+            integers[name] = [integer for total in totals for integer in compute_integers(quantity, total, plan)]
             if isinstance(quantity, Strategy):
                 integers[name] = mix_cells(integers[name], quantity.matrices)
             begin = end
@@ -196,7 +196,7 @@ def collect_aggregates(
 def names_texts(plan: BoundedPlan) -> bool:
     """Does a plan measure one undeclared text key and nothing else? Its result can then be read as two columns."""
     one_key = len(plan.keys) == 1 and plan.keys[0].values is None and find_kinds(plan.keys[0].expression) == {"text"}
-    alone = all(isinstance(one.quantity, Keys | WeightedKeys) for one in plan.measurements)
+    alone = all(isinstance(measurement.quantity, Keys | WeightedKeys) for measurement in plan.measurements)
     return one_key and alone and not plan.holds_pairs
 
 

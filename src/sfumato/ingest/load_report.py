@@ -114,7 +114,7 @@ class PeopleReport:
 
 @dataclass(frozen=True, slots=True)
 class CountsReport:
-    """The counts of a counts table, by record. Records whose count is no whole number from 0 stand for no people."""
+    """The counts of a counts table, by record. A count that is not a whole number, or negative, counts no people."""
 
     column: str
     records: int
@@ -214,7 +214,9 @@ class TableReport:
         if self.people is not None:
             people = self.people
             over = {name: {"people": count, "share": people.share(count)} for name, count in people.over_max_groups}
-            counts = {one.name: getattr(people, one.name) for one in fields(people) if one.name != "groups"}
+            counts = {
+                counted.name: getattr(people, counted.name) for counted in fields(people) if counted.name != "groups"
+            }
             found["people"] = counts | {
                 "share_over_max_rows": people.share(people.over_max_rows),
                 "over_max_groups": over,

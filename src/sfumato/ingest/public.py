@@ -42,7 +42,7 @@ def _describe_column(
 ) -> ColumnDeclaration:
     """By the type that the source declares. A text stays a text: 00059 is no number.
 
-    A CSV file declares no types. Its column is of numbers, days or truth values if every field can be written back from
+    A CSV file declares no types. Its column has numbers, days or truth values if every field can be written back from
     the value as it stands: no leading zeros, plus or -0, at most 15 digits, and as many decimals in all fields, or none
     that end in 0.
     """

@@ -109,7 +109,7 @@ def list_exact_floats(table: Table, columns: Mapping[str, str]) -> list[str]:
     Relies on: K-50.
     Checked by: tests/ingest/test_ids.py::test_floats_that_do_not_tell_people_apart_are_refused
     """
-    return [name for name, one in table.columns.items() if columns[name] in FLOATS and is_read_as_text(one)]
+    return [name for name, declared in table.columns.items() if columns[name] in FLOATS and is_read_as_text(declared)]
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, relation: str) -> dict[str, str]:

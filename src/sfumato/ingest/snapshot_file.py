@@ -138,7 +138,7 @@ def add(  # noqa: PLR0917 - as `prepare`, which has names for them
     """Pin one more table, and any that is not there; the others stay as they are pinned."""
     with _replace_file(path, rows, copy=True) as connection:
         there = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-        # one of that name is of an addition that was cut off
+        # a file of that name is left from an addition that was interrupted
         read = [table for table in order_tables(tables) if table.name == newest or table.name not in there]
         return _load(connection, tables, read, folder, loading, rows)
 

@@ -23,7 +23,7 @@ def count_rows_of_people(connection: duckdb.DuckDBPyConnection, table: Table, so
     Most ids are canonical as they are spelled. Then the rules of ids are applied to each spelling once, to find that
     out, and not to each row.
 
-    Claim: K-51. Rows with one canonical id are of one person, whatever their spellings.
+    Claim: K-51. Rows with one canonical id belong to one person, however the id is spelled.
     Requires: the source is open, and its column of ids has a type that is read.
     Relies on: K-50 (canonical texts).
     Checked by: tests/ingest/test_ids.py::test_ids_are_what_plain_python_makes_of_them

@@ -62,7 +62,7 @@ class QuantileChoice:
         Checked by: tests/kernel/test_bin_choice.py::test_quantile_privacy_is_enumerated
         """
         if self.miss is not None:  # each end is a quantile of one fraction, with weight added that is public
-            return sum((2 * replace(self, fractions=(one,), miss=None).spread for one in self.fractions), Fraction(0))
+            return sum((2 * replace(self, fractions=(part,), miss=None).spread for part in self.fractions), Fraction(0))
         count = len(self.fractions)
         below = sum(self.fractions, Fraction(0))
         moved = sum((max(share, 1 - share) for share in self.fractions), Fraction(0)) + max(below, count - below)
@@ -87,7 +87,7 @@ class QuantileChoice:
     def list_misses(self, weights: IntArray) -> list[tuple[IntArray, Fraction]]:
         """How much worse than the best each bin is, and the spread in the same parts: one pair for each chosen bin.
 
-        Claim: K-31. With `miss`, each pair is of a quantile of one fraction on padded weights (K-83).
+        Claim: K-31. With `miss`, each pair is for a quantile of one fraction, on padded weights (K-83).
         Requires: parts of a row's sum and of its pads fit the integers (_widen).
         Checked by: tests/kernel/test_quantile_ends.py::test_the_loss_of_all_ends_is_at_most_epsilon
         """

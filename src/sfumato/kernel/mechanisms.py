@@ -56,7 +56,7 @@ class BoxNoise:
     def draw(self, size: int, entropy: Entropy) -> IntArray:
         """Draw it for `size` integers: a whole number of cells. See draw_in_box."""
         boxes = [draw_in_box(self.units, self.scale, entropy) for _ in range(size // len(self.units))]
-        return np.array([one for box in boxes for one in box], object)
+        return np.array([integer for box in boxes for integer in box], object)
 
 
 Noise = LaplaceNoise | GaussianNoise
@@ -101,13 +101,13 @@ def choose_box_noise(moved: Sequence[Fraction], cells: int, loss: PureDP) -> Box
     """Choose the box noise that pays for changes within the box of `moved`, in one cell or spread over `cells` cells.
 
     Claim: K-57. Independent draws for all cells satisfy `loss`, if one unit moves the terms as bound_terms says.
-    Requires: the box is of integers, and public (caller).
+    Requires: the box bounds changes of integers, and is public (caller).
     Relies on: K-56.
     Checked by: tests/kernel/test_products.py::test_the_loss_of_box_noise_is_enumerated
     """
     if min(moved) <= 0 or cells < 1 or not loss.epsilon:
-        raise KernelFault("Box noise is of terms that depend on the data, and paid for by an epsilon above zero.")
-    units = tuple(math.ceil(one / min(moved)) for one in moved)
+        raise KernelFault("Box noise needs terms that depend on the data, and an epsilon above zero.")
+    units = tuple(math.ceil(side / min(moved)) for side in moved)
     shells = math.ceil(min(moved)) + cells - 1  # a change that is spread over cells is rounded up in each of them
     scale = check_scale(shells / Fraction(loss.epsilon), "epsilon")
     if scale < (least := max(LEAST_BOX_SCALE, len(units))):

@@ -137,8 +137,8 @@ def _check_measured(exact: ExactAggregates, certificate: Certificate) -> None:
     if (exact._keys is None) != (certificate.cells is not None):
         raise KernelFault("The engine gave keys for declared ones, or none for undeclared ones.")
     cells = _count_cells(exact, certificate)
-    chosen = {one.name: cells for one in certificate.measurements if isinstance(one.noise, BinChoice)}
-    added = {one.name: cells * one.width for one in certificate.measurements if one.name not in chosen}
+    chosen = {part.name: cells for part in certificate.measurements if isinstance(part.noise, BinChoice)}
+    added = {part.name: cells * part.width for part in certificate.measurements if part.name not in chosen}
     found = [{name: len(cell) for name, cell in part.items()} for part in (exact._integers, exact._bins)]
     if found != [added, chosen] or (exact._holdings is not None) != exact.plan.holds_pairs:
         raise KernelFault("The engine measured something else than the plan, or another number of cells.")
@@ -149,7 +149,7 @@ def _count_cells(exact: ExactAggregates, certificate: Certificate) -> int:
 
 
 def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: int, entropy: Entropy) -> Released:
-    """Draw the noise of every measurement. Undeclared keys come first: other measurements are of released keys only."""
+    """Draw the noise of every measurement. Undeclared keys come first: other measurements cover released keys only."""
     cells = _count_cells(exact, certificate)
     noisy: dict[str, IntVector] = {}
     released = np.arange(cells)
@@ -169,7 +169,7 @@ def _add_noise(exact: ExactAggregates, certificate: Certificate, entry_number: i
             drawn = drawn[released]
         noisy[measured.name] = drawn.reshape(len(released), measured.width)
     keys, order = _sort_keys(exact._keys, released)
-    values = {one.name: tuple(noisy[one.name][order].ravel().tolist()) for one in certificate.measurements}
+    values = {part.name: tuple(noisy[part.name][order].ravel().tolist()) for part in certificate.measurements}
     return Released(entry_number, certificate, values, keys)
 
 

@@ -60,5 +60,5 @@ def number_conditions(conditions: tuple[Expression, ...]) -> Key:
     Claim: K-77. Different conditions have different numbers, so a row belongs to one of them at most.
     Checked by: tests/kernel/test_pivots.py::test_a_row_belongs_to_the_first_true_condition
     """
-    numbered = [one for place, condition in enumerate(conditions) for one in (condition, Literal(place))]
+    numbered = [argument for place, condition in enumerate(conditions) for argument in (condition, Literal(place))]
     return Key(Call("case", (*numbered, Literal(None))), tuple(range(len(conditions))))

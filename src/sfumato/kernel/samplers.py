@@ -212,8 +212,8 @@ def draw_in_box(units: Sequence[int], scale: Fraction, entropy: Entropy) -> list
     while True:
         shell = sum(map(int, geometric(scale, len(units) + 1, entropy)))
         drawn = [_draw_below(2 * unit * (shell + place), entropy) for place, unit in enumerate(units, 1)]
-        if all(one <= 2 * shell * unit for one, unit in zip(drawn, units, strict=True)):
-            return [one - shell * unit for one, unit in zip(drawn, units, strict=True)]
+        if all(integer <= 2 * shell * unit for integer, unit in zip(drawn, units, strict=True)):
+            return [integer - shell * unit for integer, unit in zip(drawn, units, strict=True)]
 
 
 def _draw_below(bound: int, entropy: Entropy) -> int:

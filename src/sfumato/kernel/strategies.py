@@ -29,10 +29,10 @@ def check_matrices(matrices: Sequence[Matrix], sizes: Sequence[int]) -> None:
     if len(matrices) != len(sizes):
         raise KernelFault("A strategy has a matrix for each key.")
     for matrix, size in zip(matrices, sizes, strict=True):
-        entries = {type(one) for row in matrix for one in row}
+        entries = {type(entry) for row in matrix for entry in row}
         if not len(matrix) == size <= MOST_VALUES or {len(row) for row in matrix} != {size} or entries != {int}:
             raise KernelFault("A strategy has a square matrix of integers for each key.")
-        if max(abs(one) for row in matrix for one in row) > MOST_ENTRY:
+        if max(abs(entry) for row in matrix for entry in row) > MOST_ENTRY:
             raise KernelFault("The numbers of a strategy are too large.")
 
 
@@ -73,4 +73,4 @@ def mix_cells(cells: Sequence[int], matrices: Sequence[Matrix]) -> list[int]:
         turned = np.array(matrix, mixed.dtype) @ np.moveaxis(mixed, axis, 0).reshape(len(matrix), -1)
         shape = (len(matrix), *(size for place, size in enumerate(mixed.shape) if place != axis))
         mixed = np.moveaxis(turned.reshape(shape), 0, axis)
-    return [int(one) for one in mixed.ravel()]
+    return [int(query) for query in mixed.ravel()]

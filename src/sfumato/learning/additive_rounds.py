@@ -180,9 +180,9 @@ def _step(
     gradients, weights, variances = [], [], []
     for place, part in enumerate(columns):
         measured = noisy[place * scores : (place + 1) * scores]
-        gradient = -np.stack([one.sums for one in measured], axis=1)
+        gradient = -np.stack([noisy_sum.sums for noisy_sum in measured], axis=1)
         gradients.append(gradient)
-        variances.append(np.array([float(one.deviation) ** 2 for one in measured]))
+        variances.append(np.array([float(noisy_sum.deviation) ** 2 for noisy_sum in measured]))
         weights.append(_weigh(aim, part, gradient))
     damping = curvature.choose_damping([part.values for part in columns], gradients, weights)
     moved = []

@@ -138,8 +138,8 @@ def number_products(cells: tuple[RowCells, ...], rows: RowArrays, shape: tuple[i
     """The number of each row's cell in the product of all partitions; None if there is one cell for all rows."""
     number: Integers | None = None
     outside: npt.NDArray[np.bool_] | None = None
-    for one, size in zip(cells, shape, strict=True):
-        part = number_cells(one, rows)
+    for cell, size in zip(cells, shape, strict=True):
+        part = number_cells(cell, rows)
         beyond = part == NO_CELL
         outside = beyond if outside is None else outside | beyond
         number = part if number is None else number * size + part

@@ -52,7 +52,7 @@ def group_statistics(
         members = tuple(statistics[number] for number in numbers)
         prices = [losses[number] for number in numbers]
         whole = _add_up(prices)
-        terms = dict.fromkeys(term for one in members for term in list_terms(one))
+        terms = dict.fromkeys(term for statistic in members for term in list_terms(statistic))
         if public_rows and not cells and any(len(term) for term in terms) and _asks_powers(members):
             terms.pop((), None)
         if whole is not None and len(members) > 1 and _fits(tuple(terms), whole):
@@ -128,7 +128,7 @@ def split_products(group: Group, drawn: DrawnTogether, shape: tuple[int, ...], r
             else:
                 raise KernelFault("A group measures the terms of its statistics.")
         if isinstance(statistic.value, Powers):
-            sums = np.stack([one for one, _ in found], axis=-1)
+            sums = np.stack([result for result, _ in found], axis=-1)
             split.append(Noisy(sums, np.array([deviation for _, deviation in found]), gaussian=False, box=noise))
         else:
             ((sums, deviation),) = found

@@ -40,9 +40,9 @@ class LearningCurve:
         marks: list[Mark] = [
             Band(tuple((epsilon, min(found), max(found)) for epsilon, found, _ in rows), "protected", "all fits"),
             Line(tuple((epsilon, mean) for epsilon, _, mean in rows), "protected", "mean"),
-            Dots(tuple((epsilon, one) for epsilon, found, _ in rows for one in found), "protected", size=2.0),
+            Dots(tuple((epsilon, result) for epsilon, found, _ in rows for result in found), "protected", size=2.0),
         ]
-        every = [one for found in self.scores for one in found]
+        every = [result for found in self.scores for result in found]
         if self.ceiling is not None:
             marks.append(Rule("limit", y=self.ceiling, text="not private"))
             every.append(self.ceiling)

@@ -203,18 +203,18 @@ def _read_gram(  # noqa: PLR0917 - one caller
         noise / rows,
         _join_deviations(with_target) / rows,
         row_noise / rows,
-        np.concatenate([np.full(np.size(one.sums), np.ndim(one.sums) > 0) for one in sums]),
+        np.concatenate([np.full(np.size(noisy_sum.sums), np.ndim(noisy_sum.sums) > 0) for noisy_sum in sums]),
         _list_directions(features),
         target.gaussian,
     )
 
 
 def _join_sums(noisy: list[Noisy]) -> Floats:
-    return np.concatenate([np.atleast_1d(one.sums) for one in noisy])
+    return np.concatenate([np.atleast_1d(noisy_sum.sums) for noisy_sum in noisy])
 
 
 def _join_deviations(noisy: list[Noisy]) -> Floats:
-    return np.concatenate([np.full(np.size(one.sums), float(one.deviation)) for one in noisy])
+    return np.concatenate([np.full(np.size(noisy_sum.sums), float(noisy_sum.deviation)) for noisy_sum in noisy])
 
 
 def _list_directions(features: tuple[Feature, ...]) -> Floats:

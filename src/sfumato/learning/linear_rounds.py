@@ -132,7 +132,7 @@ def _list_foreseen(source: StatisticSource, labels: tuple[int, ...]) -> list[For
     for place in [*numeric[:1], *sorted(coded, key=lambda place: -coded[place])[:1]]:
         kinds = (Powers(place), Moment((place,))) if place in numeric else (Moment((place,)),)
         sums = [_ask_sums(source, place, kind) for kind in kinds]
-        foreseen += [(one, part / len(features)) for one in sums for part in (SUMS_SHARE, 1 - COUNT_SHARE)]
+        foreseen += [(noisy_sum, part / len(features)) for noisy_sum in sums for part in (SUMS_SHARE, 1 - COUNT_SHARE)]
         cells = CodeGroups(place, tuple(range(coded[place]))) if place in coded else None
         asked = Statistic(replace(residual, times=place)) if cells is None else Statistic(residual, (cells,))
         foreseen.append((asked, least))
@@ -268,21 +268,21 @@ def _ask_residuals(model: AdditiveModel, parts: Sequence[Part], labels: tuple[in
 
 
 def _step_intercepts(intercepts: Floats, noisy: Sequence[Noisy], known: ClassRates) -> Floats:
-    gradient = -np.array([float(one.sums) for one in noisy])
-    variance = np.array([float(one.deviation) ** 2 for one in noisy])
+    gradient = -np.array([float(noisy_sum.sums) for noisy_sum in noisy])
+    variance = np.array([float(noisy_sum.deviation) ** 2 for noisy_sum in noisy])
     weights = known.rows * known.row_weights * CURVED
     return intercepts + np.clip(gradient / (weights + variance / weights), -1.0, 1.0)
 
 
 def _step(parts: Sequence[Part], noisy: Sequence[Noisy], scores: int, curvature: Curvature) -> list[Part]:
     """A Newton step for every weight."""
-    whole = np.array([float(one.sums) for one in noisy[:scores]])
+    whole = np.array([float(noisy_sum.sums) for noisy_sum in noisy[:scores]])
     gradients, variances = [], []
     for place, part in enumerate(parts, 1):
         measured = noisy[place * scores : (place + 1) * scores]
-        sums = np.stack([one.sums.reshape(-1) for one in measured], axis=1)
+        sums = np.stack([noisy_sum.sums.reshape(-1) for noisy_sum in measured], axis=1)
         gradients.append(part.centre * whole - sums)
-        variances.append(np.array([float(one.deviation) ** 2 for one in measured]) * (1 + part.centre**2))
+        variances.append(np.array([float(noisy_sum.deviation) ** 2 for noisy_sum in measured]) * (1 + part.centre**2))
     weights = [part.weights for part in parts]
     damping = curvature.choose_damping([part.values for part in parts], gradients, weights)
     moved = []

@@ -20,7 +20,9 @@ class Curvature:
     def __init__(self, gradients: Sequence[Floats], most: float = MOST_DAMPING) -> None:
         """`gradients` are those at zero, which the first release gave."""
         self._least, self._most = 1 / max(len(gradients), 1), most
-        self._before = [(np.zeros_like(one), one) for one in gradients]  # values and gradients, by column
+        self._before = [
+            (np.zeros_like(gradient), gradient) for gradient in gradients
+        ]  # values and gradients, by column
 
     def choose_damping(self, values: Sequence[Floats], gradients: Sequence[Floats], weights: Sequence[Floats]) -> float:
         """The step along the last direction that would have been right (Barzilai and Borwein), within bounds."""

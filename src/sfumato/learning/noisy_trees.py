@@ -80,7 +80,7 @@ def _list_foreseen(source: StatisticSource, settings: TreeSettings) -> list[Fore
     counts = [Statistic(None, (column, Labels())) for column in list_columns(source.features)]
     whole = Fraction(1) if source.rows is not None else 1 - COUNT_SHARE
     leaves = (whole, (whole - TEST_SHARE) / settings.trees)
-    return [*((one, TEST_SHARE / len(counts)) for one in counts), *((counts[0], share) for share in leaves)]
+    return [*((count, TEST_SHARE / len(counts)) for count in counts), *((counts[0], share) for share in leaves)]
 
 
 def _measure_signal(source: StatisticSource) -> tuple[float, Fraction]:

@@ -231,7 +231,8 @@ def choose_by_cell(cells: RowCells, values: tuple[Scalar, ...], rows: RowTerms) 
             nearest = _write_largest(near, rows)
             # a CASE takes the first condition that holds: of equally near centres, the first
             return _case(
-                ((Call(">=", (one, nearest)), value) for one, value in zip(near[:-1], values, strict=False)), values[-1]
+                ((Call(">=", (cell, nearest)), value) for cell, value in zip(near[:-1], values, strict=False)),
+                values[-1],
             )
         case _:
             assert_never(cells)

@@ -19,7 +19,9 @@ def takes_gaussian(quantity: Quantity) -> bool:
 
 def pay_least(plan: BoundedPlan, accounting: str) -> BoundedPlan:
     """The plan with the noise of each measurement chosen for the budget's accounting. The price stays the same."""
-    paid = tuple(replace(one, loss=_choose_loss(plan, one, accounting)) for one in plan.measurements)
+    paid = tuple(
+        replace(measurement, loss=_choose_loss(plan, measurement, accounting)) for measurement in plan.measurements
+    )
     return plan if paid == plan.measurements else replace(plan, measurements=paid)
 
 

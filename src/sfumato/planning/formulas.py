@@ -65,7 +65,7 @@ class VarianceFormula:
 
 @dataclass(frozen=True, slots=True)
 class PairFormula:
-    """A statistic of two values y and x. The sums are of rows in which neither is NULL, of values less their centres.
+    """A statistic of two values y and x. The sums are over rows without NULL, of values minus their centres.
 
     It is CORR, COVAR_SAMP, COVAR_POP, REGR_SLOPE, REGR_INTERCEPT, REGR_R2, REGR_SXX, REGR_SXY, or the divisor REGR_SYY.
     """
@@ -130,7 +130,7 @@ def sums_of(formula: Formula) -> tuple[Linear, ...]:
         case VarianceFormula(count, total, squares):
             return count, total, squares
         case PairFormula(_, count, y, x, yy, xx, xy):
-            return tuple(one for one in (count, y, x, yy, xx, xy) if one is not None)
+            return tuple(moment for moment in (count, y, x, yy, xx, xy) if moment is not None)
         case BinFormula() | ListFormula():
             return ()
         case _:

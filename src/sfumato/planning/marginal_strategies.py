@@ -107,7 +107,7 @@ class MarginalStrategy:
     def list_precisions(self) -> dict[Keys, dict[int, float]]:
         """For each residual, how far each block is trusted: the inverse of its variance, in shares that add up to 1."""
         return {
-            keys: {number: one / sum(of_block.values()) for number, one in of_block.items()}
+            keys: {number: weight / sum(of_block.values()) for number, weight in of_block.items()}
             for keys, of_block in _list_precisions(self).items()
         }
 
@@ -186,8 +186,8 @@ def _share_residuals(
 def _share_plainly(sizes: tuple[int, ...], marginals: Sequence[Keys], wanted: Floats) -> MarginalStrategy:
     once = sorted(set(marginals), key=lambda keys: (len(keys), keys))
     amounts = np.zeros(len(once))
-    for keys, one in zip(marginals, wanted, strict=True):
-        amounts[once.index(keys)] += one
+    for keys, amount in zip(marginals, wanted, strict=True):
+        amounts[once.index(keys)] += amount
     return _make_strategy(sizes, once, np.cbrt(amounts), centred=False, gaussian=False)
 
 
@@ -196,7 +196,7 @@ def _make_strategy(
 ) -> MarginalStrategy:
     floored = np.maximum(amounts / amounts.sum(), LEAST_SHARE)
     shares = (floored / floored.sum()).tolist()
-    blocks = tuple(Block(keys, centred and bool(keys), one) for keys, one in zip(all_keys, shares, strict=True))
+    blocks = tuple(Block(keys, centred and bool(keys), share) for keys, share in zip(all_keys, shares, strict=True))
     return MarginalStrategy(sizes, blocks, gaussian)
 
 

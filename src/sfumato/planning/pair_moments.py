@@ -35,7 +35,7 @@ def make_product(y: Typed, y_centre: Fraction, x: Typed, x_centre: Fraction) -> 
 
 def bound_pair(function: str, y: Typed, x: Typed) -> tuple[float, float]:
     """The smallest and the largest value that the bounds of both make possible."""
-    spans = [(one.upper or 0.0) - (one.lower or 0.0) for one in (y, x)]
+    spans = [(value.upper or 0.0) - (value.lower or 0.0) for value in (y, x)]
     most = spans[0] * spans[1] / 4  # of the covariance of all rows; of a sample of two rows it is twice that
     match function:
         case "CORR":

@@ -30,7 +30,7 @@ class Restricted:
 
 @dataclass(frozen=True, slots=True)
 class PivotGroup:
-    """Disjoint conditions, and for each aggregate over their rows: what it is of which of them (by number)."""
+    """Disjoint conditions. For each aggregate over their rows: its parts, and the numbers of its conditions."""
 
     conditions: tuple[Expression, ...]
     members: dict[Aggregate, tuple[Restricted, tuple[int, ...]]]
@@ -38,18 +38,20 @@ class PivotGroup:
 
 def find_pivots(aggregates: Sequence[Aggregate], *, totals: bool) -> list[PivotGroup]:
     """Find the aggregates over disjoint rows. `totals`: aggregates over all rows may be added up from them."""
-    restricted = {one: found for one in aggregates if (found := read_restricted(one)) is not None}
+    restricted = {aggregate: found for aggregate in aggregates if (found := read_restricted(aggregate)) is not None}
     made: list[PivotGroup] = []
     left = set(aggregates)
     for value, conditions in _find_cliques(list(restricted.values())):
         mine: dict[Aggregate, tuple[Restricted, tuple[int, ...]]] = {
-            one: (found, (conditions.index(found.condition),))
-            for one, found in restricted.items()
-            if one in left and found.aggregate.value in (value, None) and found.condition in conditions
+            aggregate: (found, (conditions.index(found.condition),))
+            for aggregate, found in restricted.items()
+            if aggregate in left and found.aggregate.value in (value, None) and found.condition in conditions
         }
         if len({found.condition for found, _ in mine.values()}) > 1:
             group = PivotGroup(tuple(conditions), mine)
-            group = _add_totals(group, [one for one in aggregates if one in left]) if totals else group
+            group = (
+                _add_totals(group, [aggregate for aggregate in aggregates if aggregate in left]) if totals else group
+            )
             left -= group.members.keys()
             made.append(group)
     return made
@@ -100,12 +102,15 @@ def read_restricted(aggregate: Aggregate) -> Restricted | None:  # noqa: PLR0911
 def _add_totals(group: PivotGroup, aggregates: Sequence[Aggregate]) -> PivotGroup:
     """Read aggregates over all rows from the parts and a part for the rest, where the parts are few."""
     inner = {found.aggregate for found, _ in group.members.values()}
-    wanted = [one for one in aggregates if one in inner and one not in group.members]
+    wanted = [aggregate for aggregate in aggregates if aggregate in inner and aggregate not in group.members]
     if not wanted or len(group.conditions) >= MOST_ADDED_UP:
         return group
     conditions = (*group.conditions, EVERYTHING)
     everywhere = tuple(range(len(conditions)))
-    return PivotGroup(conditions, group.members | {one: (Restricted(EVERYTHING, one), everywhere) for one in wanted})
+    return PivotGroup(
+        conditions,
+        group.members | {aggregate: (Restricted(EVERYTHING, aggregate), everywhere) for aggregate in wanted},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ class PivotReader:
             case MeanFormula(count, total):
                 return replace(formula, count=self._move(count, places), total=self._move(total, places))
             case VarianceFormula(count, total, squares):
-                count, total, squares = (self._move(one, places) for one in (count, total, squares))
+                count, total, squares = (self._move(part, places) for part in (count, total, squares))
                 return replace(formula, count=count, total=total, squares=squares)
             case _:
                 return formula

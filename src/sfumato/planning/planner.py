@@ -50,7 +50,10 @@ def choose_plan(
     if isinstance(loss, PureDP) and accounting != "basic":
         whole = _plan_measurements(query, loss, dataset, versions, delta, split=False)
         cheapest = pay_least(whole.plan, accounting)
-        if all(isinstance(one.loss, ZCDP | GDP) or not takes_gaussian(one.quantity) for one in cheapest.measurements):
+        if all(
+            isinstance(measurement.loss, ZCDP | GDP) or not takes_gaussian(measurement.quantity)
+            for measurement in cheapest.measurements
+        ):
             return replace(whole, plan=measure_running_totals(query, cheapest, whole.formulas, accounting))
     split = isinstance(loss, PureDP)
     planned = _plan_measurements(query, loss, dataset, versions, delta, split=split)
@@ -92,7 +95,7 @@ def _plan_measurements(
     check_work(source, groups_undeclared_keys=grouped)
     plan = BoundedPlan(dataset.population, source, unit, groups, query.filters, query.keys, measurements)
     _refuse_many_bins(plan)
-    counts_people = not query.keys_alone and any(one.function == "PEOPLE" for one in query.aggregates)
+    counts_people = not query.keys_alone and any(aggregate.function == "PEOPLE" for aggregate in query.aggregates)
     stated = None if query.dp_options is None else query.dp_options.max_groups_contributed
     plan = choose_key_rule(plan, counts_people=counts_people, most_keys=stated or MOST_KEYS)
     return Planned(plan, formulas, chooser.public)

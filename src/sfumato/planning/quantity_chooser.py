@@ -216,7 +216,7 @@ class QuantityChooser:
         return self._measure_sum(value, centred=True)
 
     def _count_different(self, value: Typed, also: tuple[Typed, ...] = ()) -> CountFormula:
-        keys = tuple(self._list_values(one) for one in (value, *also))
+        keys = tuple(self._list_values(measured_value) for measured_value in (value, *also))
         return CountFormula(Linear.from_vector(self._add(Distinct(keys), value)), 0.0, count_values((value, *also)))
 
     def _add_different(self, value: Typed, *, centred: bool) -> tuple[Linear, Fraction]:
@@ -254,7 +254,10 @@ class QuantityChooser:
             return Linear((), Fraction(self.public.rows))
         if self.keys and self.per_row:
             return Linear.from_vector(self.keys)
-        split = sorted((one for one in self.splits if not one.nullable), key=lambda one: self.splits[one].__name__)
+        split = sorted(
+            (candidate for candidate in self.splits if not candidate.nullable),
+            key=lambda candidate: self.splits[candidate].__name__,
+        )
         return self._split(split[0]).count if split else self._measure_count(None)
 
     def _measure_count(self, value: Typed | None) -> Linear:

@@ -66,7 +66,7 @@ def cut_ranges(questions: Sequence[Sequence[Expression]]) -> Ranges | None:
     for place in range(2 * len(ends) + 1):  # odd: at an end; even: before, between or beyond ends
         if _is_empty(column, place, ends):
             continue
-        inside = tuple(int(all(_holds(one, place, ends) for one in question)) for question in questions)
+        inside = tuple(int(all(_holds(condition, place, ends) for condition in question)) for question in questions)
         end = ends[min(place // 2, len(ends) - 1)]
         reached = ("<=" if place % 2 else "<") if place < 2 * len(ends) else ">"
         number = pieces.setdefault(inside, len(pieces)) if any(inside) else None
@@ -90,7 +90,9 @@ def _is_empty(column: Column, place: int, ends: Sequence[Any]) -> bool:
 
 
 def _list_leaves(node: Expression) -> list[Expression]:
-    return [leaf for one in node.arguments for leaf in _list_leaves(one)] if isinstance(node, Call) else [node]
+    return (
+        [leaf for argument in node.arguments for leaf in _list_leaves(argument)] if isinstance(node, Call) else [node]
+    )
 
 
 def _is_range(node: Expression) -> bool:
@@ -107,9 +109,9 @@ def _holds(node: Expression, place: int, ends: Sequence[object]) -> bool:
     """Is a condition true for values at this place among the ends?"""
     match node:
         case Call("and", arguments):
-            return all(_holds(one, place, ends) for one in arguments)
+            return all(_holds(argument, place, ends) for argument in arguments)
         case Call("or", arguments):
-            return any(_holds(one, place, ends) for one in arguments)
+            return any(_holds(argument, place, ends) for argument in arguments)
         case Call("not", (inner,)):
             return not _holds(inner, place, ends)
         case Call(function, (Column(), Literal(value))):
@@ -141,7 +143,7 @@ class RangeStrategy:
     def weigh(self, question: Keys) -> list[NoiseWeights]:
         """The noises in the answer to a question, by its number."""
         weights = self.readings[question[0]]
-        return [NoiseWeights(0, sum(one**2 for one in weights), sum(one**4 for one in weights))]
+        return [NoiseWeights(0, sum(weight**2 for weight in weights), sum(weight**4 for weight in weights))]
 
 
 def choose_range_strategy(sums: Sequence[Sequence[int]], weights: Sequence[float], *, gaussian: bool) -> RangeStrategy:
@@ -152,11 +154,11 @@ def choose_range_strategy(sums: Sequence[Sequence[int]], weights: Sequence[float
     wanted += RIDGE * np.trace(wanted) / size * np.eye(size)
     plain = np.eye(size)
     tried = [find_gaussian_strategy(wanted)[0]] if gaussian else [find_laplace_strategy(wanted), plain]
-    matrices = [round_strategy(one) for one in tried]
-    usable = [one for one in matrices if np.linalg.cond(np.array(one, np.float64)) < MOST_CONDITION]
+    matrices = [round_strategy(strategy) for strategy in tried]
+    usable = [candidate for candidate in matrices if np.linalg.cond(np.array(candidate, np.float64)) < MOST_CONDITION]
     matrix = min(
         usable or [round_strategy(plain)],
-        key=lambda one: measure_share(np.array(one, np.float64), wanted, gaussian=gaussian),
+        key=lambda candidate: measure_share(np.array(candidate, np.float64), wanted, gaussian=gaussian),
     )
     readings = questions @ np.linalg.inv(np.array(matrix, np.float64))
     return RangeStrategy(matrix, tuple(map(tuple, readings.tolist())), gaussian)

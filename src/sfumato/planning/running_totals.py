@@ -73,7 +73,7 @@ class Shares:
     def list_ways(self, measurement: Measurement) -> list[Measurement]:
         """The measurement cell by cell, and by a strategy if it is possible and worthwhile."""
         quantity, values = measurement.quantity, self.plan.keys[self.key].values or ()
-        sizes = [len(one.values or ()) for one in self.plan.keys]
+        sizes = [len(key.values or ()) for key in self.plan.keys]
         ranks = _rank(values, descending=self.descending)
         large = max(sizes) > MOST_VALUES or len(values) > MOST_RUNNING
         if not isinstance(quantity, Count | Sum) or ranks is None or large:
@@ -135,7 +135,7 @@ def _find_running(query: Query, finish: Finish) -> dict[Running, tuple[int, int]
         for node in select.find_all(exp.Window):
             if node.find_ancestor(exp.Select) is select and (running := _read_window(query, path, node, level)):
                 found[running] += 1
-    return {one: (found[one, False], found[one, True]) for one, _ in found}
+    return {total: (found[total, False], found[total, True]) for total, _ in found}
 
 
 def _read_path(finish: Finish) -> ReleasedPath | None:
@@ -153,7 +153,7 @@ def _read_window(query: Query, path: ReleasedPath, node: exp.Window, level: int)
         return None
     name = path.trace(node.this.this, level)
     along = _find_key(query, path.trace(terms[0].this, level))
-    apart = {_find_key(query, path.trace(one, level)) for one in node.args.get("partition_by") or []}
+    apart = {_find_key(query, path.trace(partition, level)) for partition in node.args.get("partition_by") or []}
     if name is None or along is None or apart != set(range(len(query.keys))) - {along}:
         return None
     return Running(name, along, bool(terms[0].args.get("desc"))), isinstance(node.this, exp.Avg)

@@ -25,8 +25,8 @@ def bound_different_sum(value: Typed) -> tuple[float | None, float | None]:
     """The smallest and the largest sum of different values, where their number is bounded."""
     most, lower, upper = _count_values(value), value.lower or 0.0, value.upper or 0.0
     if value.values is not None:
-        numbers = [float(one) for one in value.values if isinstance(one, (int, float))]
-        return sum(one for one in numbers if one < 0), sum(one for one in numbers if one > 0)
+        numbers = [float(listed_value) for listed_value in value.values if isinstance(listed_value, (int, float))]
+        return sum(number for number in numbers if number < 0), sum(number for number in numbers if number > 0)
     if most is None:
         return (0.0 if lower >= 0 else None), (0.0 if upper <= 0 else None)
     return min(most * lower, 0.0), max(most * upper, 0.0)

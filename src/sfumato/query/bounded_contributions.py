@@ -31,7 +31,7 @@ def is_clamped(node: exp.Expr | None) -> bool:
 def read_bounds(node: exp.Anonymous) -> tuple[exp.Expr, float, float]:
     """The value and its two bounds."""
     given = node.expressions
-    ends = [read_exact_number(one) for one in given[1:]]
+    ends = [read_exact_number(argument) for argument in given[1:]]
     if len(ends) != 2 or ends[0] is None or ends[1] is None or ends[0] > ends[1]:
         hint = "Write contribution_bounds_per_group => (0, 100)."
         raise build_syntax_refusal(node, "Contribution bounds must be two numbers, the smaller first", hint)

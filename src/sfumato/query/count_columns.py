@@ -14,7 +14,7 @@ from sfumato.query.query import Query
 
 
 def check_count_use(tree: exp.Query, query: Query, dataset: Dataset) -> tuple[str, ...]:
-    """Refuse `WHERE n > 5`, `GROUP BY n`, `AVG(n)`: each row has n = 1, which is hardly what the question means.
+    """Refuse `WHERE n > 5`, `GROUP BY n`, `AVG(n)`: each row has n = 1, which is probably not what the question means.
 
     Returns sentences about the counts tables of the question, for explain().
     """

@@ -126,7 +126,7 @@ def count_seconds_between(first: Typed, last: Typed) -> Typed:
 
 def count_years(last: Typed, first: Typed) -> Typed:
     """The complete years from one date to another, as EXTRACT(year FROM AGE(last, first)) counts them."""
-    days = [_write_day(one) for one in (last, first)]
+    days = [_write_day(argument) for argument in (last, first)]
     years = round_number("trunc", compute("/", compute("-", *days), type_literal(10_000)))
     bounds = count_boundaries("year", first, last)
     if bounds.lower is None or bounds.upper is None:

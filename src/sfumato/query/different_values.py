@@ -22,16 +22,16 @@ NULLS = (
 
 def bind_counted_values(node: exp.Expr, given: Sequence[exp.Expr], rows: RowBinder) -> Aggregate:
     """COUNT(DISTINCT x) or COUNT(DISTINCT x, y). Of the person's id, it counts people."""
-    bare = [one.unnest() for one in given]
+    bare = [argument.unnest() for argument in given]
     tuples = len(bare) == 1 and isinstance(bare[0], exp.Tuple)
     if tuples:
-        bare = [one.unnest() for one in bare[0].expressions]
+        bare = [inner.unnest() for inner in bare[0].expressions]
     if len(bare) == 1 and rows.scope.is_person(bare[0]):
         return Aggregate("PEOPLE", None)
     if not 1 <= len(bare) <= MOST_TOGETHER:
         what = f"COUNT(DISTINCT ...) takes 1 to {MOST_TOGETHER} expressions"
         raise build_syntax_refusal(node, what, "Count fewer expressions together.")
-    values = list(dict.fromkeys(_bind_value(one, rows) for one in bare))
+    values = list(dict.fromkeys(_bind_value(argument, rows) for argument in bare))
     if tuples and any(value.nullable for value in values):
         add_caution(NULLS)
     varying = [value for value in values if value.values is None or len(value.values) > 1 or value.nullable]

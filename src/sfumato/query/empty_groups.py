@@ -35,5 +35,5 @@ def _takes_first_keys(select: exp.Select) -> bool:
         place = int(str(first.this)) - 1
         first = select.expressions[place] if place < len(select.expressions) else None
     named = first.name.lower() if isinstance(first, exp.Column) else None
-    meant = next((one for one in select.expressions if named and one.alias.lower() == named), first)
+    meant = next((selected for selected in select.expressions if named and selected.alias.lower() == named), first)
     return meant is None or not has_aggregate(meant)

@@ -316,7 +316,11 @@ def list_group_keys(tree: exp.Select) -> list[exp.Expr]:
         place = int(text) - 1 if text.isdigit() and len(text) < 5 else -1
         node = tree.expressions[place].unalias() if 0 <= place < len(tree.expressions) else key.unnest()
         if isinstance(node, exp.Column) and not node.table:
-            aliased = [one.unalias() for one in tree.expressions if find_name(node.name, (one.alias,)) is not None]
+            aliased = [
+                selected.unalias()
+                for selected in tree.expressions
+                if find_name(node.name, (selected.alias,)) is not None
+            ]
             found += aliased
         found.append(node)
     return found

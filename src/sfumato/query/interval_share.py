@@ -13,13 +13,13 @@ def add_quantile_intervals(query: Query, share: Number | None, confidence: Fract
     if share is None:
         return query
     part = read_probability(share, "interval_share")
-    if not any(_has_quantile(one) for one in (query, *query.beside)):
+    if not any(_has_quantile(asked_query) for asked_query in (query, *query.beside)):
         hint = "Leave it out: it pays for intervals of MEDIAN and other quantiles of numbers."
         raise InvalidParameter("interval_share", "must be given with a quantile of a number", "none", hint)
     wanted = QuantileIntervals(part, 1 - confidence)
-    beside = tuple(replace(one, quantile_intervals=wanted) for one in query.beside)
+    beside = tuple(replace(asked_beside, quantile_intervals=wanted) for asked_beside in query.beside)
     return replace(query, quantile_intervals=wanted, beside=beside)
 
 
 def _has_quantile(query: Query) -> bool:
-    return any(one.function == "QUANTILE" and one.since is None for one in query.aggregates)
+    return any(aggregate.function == "QUANTILE" and aggregate.since is None for aggregate in query.aggregates)

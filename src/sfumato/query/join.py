@@ -213,7 +213,7 @@ class JoinBinder:
             return Join(left, right, self.outer, pairs, self.multiplicity)
         if _compares_unique_key(right, [two for _, two in pairs]):
             return Join(left, right, self.outer, pairs, meets_one=True)
-        if not self.outer and _compares_unique_key(left, [one for one, _ in pairs]):
+        if not self.outer and _compares_unique_key(left, [compared for compared, _ in pairs]):
             return Join(right, left, self.outer, tuple((two, one) for one, two in pairs), meets_one=True)
         if self.outer and any(item.hidden for item in self.right.items) and not _has_one_row(right):
             what = "A subquery[at] compares a computed value, or a real number, with the outer row"

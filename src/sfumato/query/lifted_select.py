@@ -39,7 +39,7 @@ def needs_lifting(tree: exp.Select) -> bool:
     constants = (exp.Literal, exp.Null, exp.Cast)
     columns = [node.unalias() for node in tree.expressions]
     several = len([node for node in columns if not isinstance(node, exp.Column)]) > 1
-    people = [node for one in columns for node in one.find_all(exp.Count) if isinstance(node.this, exp.Distinct)]
+    people = [node for column in columns for node in column.find_all(exp.Count) if isinstance(node.this, exp.Distinct)]
     apart = bool(people) and (several or _counts_some_people(columns, people))
     found = any(is_result_form(node) or isinstance(node.unalias(), constants) for node in (*columns, *clauses))
     return found or apart or _uses_own_alias(tree)
@@ -48,7 +48,7 @@ def needs_lifting(tree: exp.Select) -> bool:
 def _counts_some_people(columns: list[exp.Expr], people: list[exp.Count]) -> bool:
     """Does COUNT(DISTINCT CASE WHEN c THEN id END) stand beside another aggregate in one column?"""
     some = any(node.find(exp.Case) is not None for node in people)
-    return some and sum(is_aggregate(node) for one in columns for node in one.walk(prune=is_aggregate)) > 1
+    return some and sum(is_aggregate(node) for column in columns for node in column.walk(prune=is_aggregate)) > 1
 
 
 def _uses_own_alias(tree: exp.Select) -> bool:
@@ -260,9 +260,9 @@ class LiftedSelect:
                     this=exp.and_(
                         *(
                             exp.NullSafeEQ(
-                                this=exp.Column(this=quote(name), table=quote(f"released{number}")), expression=one
+                                this=exp.Column(this=quote(name), table=quote(f"released{number}")), expression=row
                             )
-                            for (name, _), one in zip(keys, mine, strict=True)
+                            for (name, _), row in zip(keys, mine, strict=True)
                         )
                     )
                 ),

@@ -70,7 +70,11 @@ def _widen_all(parts: Sequence[Narrowings]) -> Narrowings:
         return {}
     found = dict(parts[0])
     for part in parts[1:]:
-        found = {expression: one.widen(part[expression]) for expression, one in found.items() if expression in part}
+        found = {
+            expression: narrowing.widen(part[expression])
+            for expression, narrowing in found.items()
+            if expression in part
+        }
     return found
 
 

@@ -11,7 +11,9 @@ COMPARED = ("=", "<>", "<", "<=", ">", ">=", "like")
 def has_null_key(keys: Iterable[Typed], filters: Iterable[Expression]) -> bool:
     """May a key be NULL in a row that meets all filters? True where it is not known."""
     conditions = tuple(filters)
-    return any(key.nullable and not any(_excludes(one, key.expression) for one in conditions) for key in keys)
+    return any(
+        key.nullable and not any(_excludes(condition, key.expression) for condition in conditions) for key in keys
+    )
 
 
 def _excludes(condition: Expression, key: Expression) -> bool:

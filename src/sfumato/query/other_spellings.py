@@ -17,7 +17,7 @@ def take_place(node: exp.Expr) -> exp.Expr | None:
     if not isinstance(node.this, exp.Array) or not isinstance(place, exp.Literal) or not str(place.this).isdigit():
         return None
     listed = node.this.expressions
-    if not all(isinstance(one, exp.AggFunc) for one in listed):
+    if not all(isinstance(listed_value, exp.AggFunc) for listed_value in listed):
         return None
     return listed[int(str(place.this))].copy() if int(str(place.this)) < len(listed) else None
 
@@ -31,7 +31,7 @@ def name_columns(node: exp.Expr) -> exp.Expr | None:
         select = select.this
     if alias is None or not isinstance(select, exp.Select) or not names or len(select.expressions) != len(names):
         return None
-    if any(one.find(exp.Star) is not None and not one.find(exp.AggFunc) for one in select.expressions):
+    if any(selected.find(exp.Star) is not None and not selected.find(exp.AggFunc) for selected in select.expressions):
         return None
     renamed = [
         exp.Alias(this=one.unalias().copy(), alias=name.copy())
@@ -139,7 +139,7 @@ def compare_rows(node: exp.Expr) -> exp.Expr | None:
         return None
     if any(not isinstance(row, exp.Tuple) or len(row.expressions) != len(values) for row in listed):
         return None
-    if not all(isinstance(one, exp.Literal) for row in listed for one in row.expressions):
+    if not all(isinstance(inner, exp.Literal) for row in listed for inner in row.expressions):
         return None
     rows = [
         exp.and_(*(exp.EQ(this=one.copy(), expression=two) for one, two in zip(values, row.expressions, strict=True)))
@@ -164,7 +164,7 @@ def compare_with_each(node: exp.Expr) -> exp.Expr | None:
     patterns = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
     negate = bool(node.args.get("negate"))
     compared = [type(node)(this=node.this.copy(), expression=pattern.copy()) for pattern in patterns]
-    parts: list[exp.Expr] = [exp.Not(this=one) if negate else one for one in compared]
+    parts: list[exp.Expr] = [exp.Not(this=column) if negate else column for column in compared]
     joined = exp.or_(*parts) if isinstance(listed, exp.Any) else exp.and_(*parts)
     return exp.Paren(this=joined)
 
@@ -175,13 +175,17 @@ def take_common_conditions(node: exp.Expr) -> exp.Expr | None:
     if len(branches) < 2:
         return None
     parts = [_split(branch, exp.And) for branch in branches]
-    common = [one for one in parts[0] if _is_equality(one) and all(one in others for others in parts[1:])]
+    common = [
+        condition
+        for condition in parts[0]
+        if _is_equality(condition) and all(condition in others for others in parts[1:])
+    ]
     if not common:
         return None
-    rest = [[one for one in others if one not in common] for others in parts]
-    kept = [one.copy() for one in common]
+    rest = [[other for other in others if other not in common] for others in parts]
+    kept = [shared.copy() for shared in common]
     if all(rest):
-        kept.append(exp.Paren(this=exp.or_(*(exp.and_(*(one.copy() for one in others)) for others in rest))))
+        kept.append(exp.Paren(this=exp.or_(*(exp.and_(*(other.copy() for other in others)) for others in rest))))
     return exp.Where(this=exp.and_(*kept))
 
 

@@ -36,7 +36,7 @@ def meet_outer_rows(
     node: exp.Expr, select: exp.Select, alias: str, rows: SubqueryRows, links: Links
 ) -> tuple[exp.Select, Links]:
     """The subquery with the outer values joined, and its links: equalities alone."""
-    conditions = [*(one.node for one in links.comparisons), *links.mixed]
+    conditions = [*(comparison.node for comparison in links.comparisons), *links.mixed]
     item = _find_item(node, conditions, rows)
     person = next(((one, two) for one, two in links.pairs if rows.relation.scope.is_person(one)), None)
     if item is None or person is None or not _is_of(person[1], item):

@@ -19,7 +19,7 @@ PAIRS: dict[type[exp.Expr], str] = {
 def bind_pair(node: exp.Expr, rows: RowBinder) -> Aggregate:
     """Bind an aggregate of two numbers with bounds: the dependent one, y, comes first."""
     function, name = PAIRS[type(node)], name_node(node)
-    first, second = (_bind_number(node, one, name, rows) for one in (node.this, node.expression))
+    first, second = (_bind_number(node, argument, name, rows) for argument in (node.this, node.expression))
     one, two = _mask(first, second), _mask(second, first)
     match function:
         case "REGR_COUNT":

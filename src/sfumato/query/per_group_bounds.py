@@ -29,7 +29,12 @@ def add_up_people(tree: exp.Select, relation: Relation) -> exp.Select:
     reach = derive_extent(relation.source).reach
     clamped = [node for node in tree.find_all(exp.Anonymous) if _is_per_group(node)]
     person = next(((item.alias, name) for item in relation.items for name in sorted(item.person)), None)
-    if not clamped or reach == 1 or person is None or not any(_can_exceed(one, relation, reach) for one in clamped):
+    if (
+        not clamped
+        or reach == 1
+        or person is None
+        or not any(_can_exceed(clamped_column, relation, reach) for clamped_column in clamped)
+    ):
         return tree
     keys = _list_keys(tree, relation)
     inner: list[exp.Expr] = [exp.alias_(exp.column(person[1], person[0]), PERSON)]
@@ -90,14 +95,14 @@ def _list_keys(tree: exp.Select, relation: Relation) -> list[exp.Expr]:
         text = str(key.this) if isinstance(key, exp.Literal) and not key.is_string else ""
         node = tree.expressions[int(text) - 1] if text.isdigit() and 0 < int(text) <= len(tree.expressions) else key
         if isinstance(node, exp.Column) and not node.table and not relation.scope.has_column(node.name):
-            node = next((one for one in tree.expressions if find_name(node.name, (one.alias,))), node)
+            node = next((selected for selected in tree.expressions if find_name(node.name, (selected.alias,))), node)
         found.append(node.unalias())
     return found
 
 
 def _replace_aggregates(clause: exp.Expr, parts: list[exp.Expr], person: str) -> bool:
     """Put sums over people in the place of aggregates over rows. False: one of them cannot be added up."""
-    for node in [one for one in clause.walk() if is_aggregate(one)]:
+    for node in [node_below for node_below in clause.walk() if is_aggregate(node_below)]:
         inner = node.this
         if isinstance(node, exp.Count) and isinstance(inner, exp.Distinct):
             if len(inner.expressions) != 1 or inner.expressions[0].name.lower() != person.lower():
@@ -123,5 +128,5 @@ def _replace_aggregates(clause: exp.Expr, parts: list[exp.Expr], person: str) ->
 
 def _replace_keys(clause: exp.Expr, keys: list[exp.Expr]) -> None:
     for place, key in enumerate(keys):
-        for node in [one for one in clause.walk() if one == key]:
+        for node in [node_below for node_below in clause.walk() if node_below == key]:
             node.replace(exp.column(f"{KEY}{place}"))

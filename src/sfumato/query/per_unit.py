@@ -96,7 +96,7 @@ def _cap_held_rows(node: exp.Select, source: Source, values: int) -> Source:
 def resolve_key(key: exp.Expr, node: exp.Select, scope: Scope) -> exp.Expr:
     """GROUP BY 1 refers to the first selected column. A name refers to a column first, and to an alias second."""
     if isinstance(key, exp.Column) and not key.table and not scope.has_column(key.name):
-        return next((one.unalias() for one in node.expressions if find_name(key.name, (one.alias,))), key)
+        return next((inner.unalias() for inner in node.expressions if find_name(key.name, (inner.alias,))), key)
     if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
         number = int(str(key.this))
         if 1 <= number <= len(node.expressions):

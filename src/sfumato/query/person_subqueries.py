@@ -145,9 +145,9 @@ class PersonSubquery:
     def _measure(self, expression: exp.Expr) -> exp.Expr:
         """An expression of aggregates, with columns of the join in their places. It is computed for the outer row."""
         made = exp.Paren(this=expression.copy())
-        for average in [one for one in made.walk(prune=is_aggregate) if isinstance(one, exp.Avg)]:
+        for average in [node_below for node_below in made.walk(prune=is_aggregate) if isinstance(node_below, exp.Avg)]:
             self._keep_equal_values(average)
-        for node in [one for one in made.walk(prune=is_aggregate) if is_aggregate(one)]:
+        for node in [node_below for node_below in made.walk(prune=is_aggregate) if is_aggregate(node_below)]:
             name = f"v{self._measured}"
             self._measured += 1
             self.columns.append(exp.alias_(node.copy(), name))
@@ -220,7 +220,7 @@ class PersonSubquery:
         keys, named = [column.copy() for column, _ in self.pairs], name_pairs(self.pairs)
         keys += [] if self.owner is None else [self.owner.copy()]
         counted = exp.alias_(exp.Count(this=exp.Star(), big_int=True), "n")
-        inside = [one.copy() for one in self.links.inside]
+        inside = [condition.copy() for condition in self.links.inside]
         made.set("where", exp.Where(this=exp.and_(*inside)) if inside else None)
         made.set("expressions", named if others else [*named, counted, *self.columns])
         made.set("group", exp.Group(expressions=[*keys, *(key.copy() for key in others)]))
@@ -243,7 +243,9 @@ class PersonSubquery:
         found = exp.column(column, self.alias)
         if not self.links.outside:
             return found
-        return exp.Case(ifs=[exp.If(this=exp.and_(*(one.copy() for one in self.links.outside)), true=found)])
+        return exp.Case(
+            ifs=[exp.If(this=exp.and_(*(condition.copy() for condition in self.links.outside)), true=found)]
+        )
 
 
 def compares_ends(node: exp.Expr, select: exp.Select, rows: SubqueryRows, links: Links) -> bool:

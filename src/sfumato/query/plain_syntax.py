@@ -350,7 +350,7 @@ def _move_semi_joins(node: exp.Expr) -> None:
 
 def _group_histogram(node: exp.Expr) -> None:
     """SELECT HISTOGRAM(x, 9) FROM t -> SELECT HISTOGRAM(x, 9), COUNT(*) AS n FROM t GROUP BY HISTOGRAM(x, 9)."""
-    bins = [one for one in node.expressions if _is_histogram(one.unalias())]
+    bins = [inner for inner in node.expressions if _is_histogram(inner.unalias())]
     if len(bins) != 1 or node.args.get("group") is not None:
         return
     if len(node.expressions) == 1:

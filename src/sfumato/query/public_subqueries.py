@@ -48,7 +48,7 @@ def name_pairs(pairs: list[tuple[exp.Expr, exp.Expr]]) -> list[exp.Expr]:
 def read_listed(node: exp.In, select: exp.Select, relation: Relation) -> exp.Expr:
     """The column that IN (SELECT ...) lists. * is the only column of a subquery."""
     shown = [(item.alias, name) for item in relation.items for name in item.columns]
-    if [type(one) for one in select.expressions] == [exp.Star] and len(shown) == 1:
+    if [type(selected) for selected in select.expressions] == [exp.Star] and len(shown) == 1:
         return exp.column(shown[0][1], shown[0][0])
     if len(select.expressions) != 1 or isinstance(select.expressions[0], exp.Star):
         raise build_syntax_refusal(node, "IN (SELECT ...) needs one column", ONE_COLUMN)
@@ -99,7 +99,7 @@ def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relati
         pairs = [*pair_listed(node, select, relation), *pairs]
     if links.comparisons or links.mixed:
         what = "This condition[at] links a public table to the outer row other than by '='"
-        condition = [*(one.node for one in links.comparisons), *links.mixed][0]
+        condition = [*(comparison.node for comparison in links.comparisons), *links.mixed][0]
         raise build_syntax_refusal(condition, what, "Join the public table instead.")
     if not pairs:
         raise build_syntax_refusal(node, "A subquery[at] has one value for all rows", KNOWN)
@@ -115,11 +115,11 @@ def join_public(node: exp.Expr, select: exp.Select, alias: str, relation: Relati
         columns.append(exp.alias_(select.expressions[0].unalias().copy(), "v"))
         value = exp.column("v", alias)
         if links.outside:
-            value = exp.Case(ifs=[exp.If(this=exp.and_(*(one.copy() for one in links.outside)), true=value)])
+            value = exp.Case(ifs=[exp.If(this=exp.and_(*(outer.copy() for outer in links.outside)), true=value)])
     made = exp.Select(expressions=columns, from_=select.args["from_"].copy())
     made.set("joins", [join.copy() for join in select.args.get("joins") or []])
     if select.args.get("with_") is not None:
         made.set("with_", select.args["with_"].copy())
     if links.inside:
-        made.set("where", exp.Where(this=exp.and_(*(one.copy() for one in links.inside))))
+        made.set("where", exp.Where(this=exp.and_(*(inner.copy() for inner in links.inside))))
     return Joined((make_join(made, alias, equate_pairs(pairs, alias)),), value)

@@ -32,7 +32,7 @@ class Typed:
 class Aggregate:
     """COUNT of rows or values, PEOPLE, SUM, AVG, VARIANCE, STDDEV, QUANTILE, MIN, MAX, MODE or TOP_K.
 
-    COUNT DISTINCT, SUM DISTINCT and AVG DISTINCT are of different values. CORR, COVAR_... and REGR_... are of two
+    COUNT DISTINCT, SUM DISTINCT and AVG DISTINCT use each different value once. CORR, COVAR_... and REGR_... are of two
     values: y is `value`, and x is in `also`.
     """
 

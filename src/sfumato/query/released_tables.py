@@ -111,7 +111,7 @@ def _make_plain(value: Any) -> Any:  # noqa: ANN401 - any value that DuckDB retu
         case None | bool() | int() | float() | str() | date() | datetime():
             return value
         case list() | tuple():
-            return [_make_plain(one) for one in value]
+            return [_make_plain(part) for part in value]
     return str(value)
 
 

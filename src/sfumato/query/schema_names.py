@@ -31,4 +31,6 @@ def check_schema(node: exp.Table, dataset: Dataset) -> None:
 def _find_unknown(node: exp.Table, dataset: Dataset) -> exp.Expr | None:
     schemas = (dataset.name, *dataset.schemas, *DEFAULT_SCHEMAS)
     given = (node.args.get(part) for part in ("db", "catalog"))
-    return next((one for one in given if one is not None and find_name(one.name, schemas) is None), None)
+    return next(
+        (argument for argument in given if argument is not None and find_name(argument.name, schemas) is None), None
+    )

@@ -103,7 +103,7 @@ def _count_places(tokens: list[Token]) -> None:
     """Write x[OFFSET(2)] as x[3]."""
     for place in range(len(tokens) - 5, 0, -1):
         before, name, opened, number, closed, after = tokens[place - 1 : place + 5]
-        brackets = [one.token_type for one in (before, opened, closed, after)]
+        brackets = [text.token_type for text in (before, opened, closed, after)]
         listed = [TokenType.L_BRACKET, TokenType.L_PAREN, TokenType.R_PAREN, TokenType.R_BRACKET]
         if brackets == listed and name.text.upper() in PLACES and number.text.isdigit():
             counted = str(int(number.text) + PLACES[name.text.upper()])

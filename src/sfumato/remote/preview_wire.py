@@ -48,9 +48,11 @@ def write_preview_wire(preview: Preview) -> Wire:
         "cached": preview.cached,
         "confidence": preview.confidence,
         "warnings": list(preview.warnings),
-        "one_person_changes": {one.column: one.one_person_changes for one in preview.sensitivities},
-        "measurements": [list_fields(one, SUMMARY) for one in preview.measurements],
-        "suggestions": [str(one) for one in preview.suggestions],
+        "one_person_changes": {
+            sensitivity.column: sensitivity.one_person_changes for sensitivity in preview.sensitivities
+        },
+        "measurements": [list_fields(measurement, SUMMARY) for measurement in preview.measurements],
+        "suggestions": [str(suggestion) for suggestion in preview.suggestions],
         "explanation": preview.explain(),
     }
 

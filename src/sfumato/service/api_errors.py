@@ -51,7 +51,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def refuse_forms(_: Request, error: RequestValidationError) -> JSONResponse:
-        places = sorted({".".join(str(part) for part in one["loc"][1:]) or "the request" for one in error.errors()})
+        places = sorted(
+            {".".join(str(part) for part in problem["loc"][1:]) or "the request" for problem in error.errors()}
+        )
         detail = f"These parts are missing, unknown or of another type: {', '.join(places)[:500]}."
         return answer_problem(write_problem(400, "invalid-request", detail, "See /openapi.json."))
 

@@ -64,8 +64,10 @@ class WorkloadQuestion(BaseModel):
     def write_wanted(self) -> Any:  # noqa: ANN401 - texts, or texts with margins
         """The questions as `plan` takes them."""
         if self.epsilon is None and self.rho is None:
-            return [(one.sql, one.margin) for one in self.questions]
-        return [one.sql if one.margin is None else (one.sql, one.margin) for one in self.questions]
+            return [(question.sql, question.margin) for question in self.questions]
+        return [
+            question.sql if question.margin is None else (question.sql, question.margin) for question in self.questions
+        ]
 
 
 def preview_question(curator: Curator, asked: Asked, user: User) -> Preview:

@@ -61,7 +61,7 @@ class Draft:
     def count_steps(self) -> int:
         """How many steps are done."""
         done = (self.source, self.unit, self.report, self.report)
-        return next((place for place, one in enumerate(done) if not one), len(done))
+        return next((place for place, answer in enumerate(done) if not answer), len(done))
 
     def make_table(self) -> Table:
         """The table as it is declared so far."""

@@ -35,8 +35,8 @@ def bind_beside(shared: socket.socket) -> socket.socket:
     own = socket.socket(shared.family, shared.type)
     try:
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        for one in (shared, own):
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        for listener in (shared, own):
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         own.bind(shared.getsockname())
     except BaseException:
         own.close()

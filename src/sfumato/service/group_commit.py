@@ -45,20 +45,20 @@ class GroupCommit:
         try:
             connection = self._connect()
             _begin_alone(find_driver(connection))
-            for one in taken:
-                one.run(connection, among_others=len(taken) > 1)
+            for request in taken:
+                request.run(connection, among_others=len(taken) > 1)
             if connection.in_transaction():  # as SQLAlchemy sees it: some work used its statements
                 connection.commit()
             else:
                 find_driver(connection).commit()
         except BaseException as error:
             self.close()  # what a connection is left with after an error is not used again
-            for one in taken:  # nothing was committed, for nobody
-                one.error = one.error or error
+            for request in taken:  # nothing was committed, for nobody
+                request.error = request.error or error
             raise
         finally:
-            for one in taken:
-                one.done = True
+            for request in taken:
+                request.done = True
 
     def close(self) -> None:
         """Close the connection. The next write opens another."""

@@ -124,8 +124,8 @@ def suggest_question(dataset: Dataset) -> str:
     if table is None:
         return ""
     columns = write_table_json(table)["columns"]
-    key = next((one["name"] for one in columns if one["type"] in ("category", "boolean")), None)
-    number = next((one["name"] for one in columns if one["type"] in ("integer", "real")), None)
+    key = next((column["name"] for column in columns if column["type"] in ("category", "boolean")), None)
+    number = next((column["name"] for column in columns if column["type"] in ("integer", "real")), None)
     quoted = {name: name if name.isidentifier() and name.isascii() else f'"{name}"' for name in (key, number) if name}
     selected = [
         *([quoted[key]] if key else []),
@@ -174,7 +174,7 @@ def show_preview(found: Preview) -> dict[str, Any]:
         ],
         "confidence": f"{100 * found.confidence:g} %",
         "warnings": list(found.warnings),
-        "suggestions": [str(one) for one in found.suggestions],
+        "suggestions": [str(suggestion) for suggestion in found.suggestions],
     }  # fmt: skip
 
 

@@ -24,8 +24,10 @@ class QuickRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         """What answers a request: FastAPI asks for it once."""
         usual, call = super().get_route_handler(), self.endpoint
-        ((body, model),) = [(one.name, one.field_info.annotation) for one in self.dependant.body_params]
-        headers = {one.alias: (one.name, one.default) for one in self.dependant.header_params}
+        ((body, model),) = [
+            (parameter.name, parameter.field_info.annotation) for parameter in self.dependant.body_params
+        ]
+        headers = {parameter.alias: (parameter.name, parameter.default) for parameter in self.dependant.header_params}
 
         async def handle(request: Request) -> Response:
             given = request.headers

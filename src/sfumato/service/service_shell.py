@@ -70,7 +70,7 @@ class ServiceShell:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 given = {name.lower() for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in given)]
+                message["headers"] = [*message["headers"], *(header for header in _HEADERS if header[0] not in given)]
                 await self._pad(path, began)
             await send(message)
 

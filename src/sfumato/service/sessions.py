@@ -122,11 +122,12 @@ class Sessions:
         now, who = datetime.now(UTC), FAILED_SIGN_INS.c.who
         with self._accounts.transaction() as connection:
             connection.execute(FAILED_SIGN_INS.delete().where(FAILED_SIGN_INS.c.time <= write_time(now - WINDOW)))
-            for one, most in limits.items():
-                if (connection.execute(sa.select(sa.func.count()).where(who == one)).scalar() or 0) >= most:
+            for subject, most in limits.items():
+                if (connection.execute(sa.select(sa.func.count()).where(who == subject)).scalar() or 0) >= most:
                     raise TOO_MANY
             made = (
-                connection.execute(FAILED_SIGN_INS.insert().values(who=one, time=write_time(now))) for one in limits
+                connection.execute(FAILED_SIGN_INS.insert().values(who=limited, time=write_time(now)))
+                for limited in limits
             )
             return [row.inserted_primary_key[0] for row in made if row.inserted_primary_key]
 

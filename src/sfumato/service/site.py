@@ -123,7 +123,9 @@ def _add_datasets(app: FastAPI, accounts: Accounts, served: ServedDatasets) -> N
                         "name": name,
                         "gauge": make_gauge(curator, session.user, grant),
                         "more": count_more(answers, curator, session.user, grant),
-                        "answers": [{"id": one.id, "sql": one.asked["sql"], "time": one.time} for one in answers[:5]],
+                        "answers": [
+                            {"id": answer.id, "sql": answer.asked["sql"], "time": answer.time} for answer in answers[:5]
+                        ],
                     }
                 )
         return show_page("home", session, datasets=datasets)
@@ -150,7 +152,7 @@ def _show_dataset(
             "dataset", session, choose_status(error) if error else 200, name=name, tables=list_tables(curator.dataset),
             gauge=make_gauge(curator, user, grant), entries=list_entries(curator, user, before), checked=checked,
             grants=accounts.list_grants(name) if user.role == "owner" else [],
-            users=[one["name"] for one in accounts.list_users() if one["active"] and one["role"] == "analyst"],
+            users=[known["name"] for known in accounts.list_users() if known["active"] and known["role"] == "analyst"],
             report=None if report is None else str(report), catalog=write_public_catalog(curator.dataset),
             limit=curator.budget.limit, done=done, error=error, most=MOST_ENTRIES,
         )  # fmt: skip

@@ -92,7 +92,7 @@ def _show_job(accounts: Accounts, session: Session, job: Job) -> Response:
     refused = None
     if job.stage == "failed":
         refused = SfumatoError(job.outcome["code"], job.outcome["detail"], job.outcome["hint"])
-    questions = [asked["sql"]] if "sql" in asked else [one["sql"] for one in asked["questions"]]
+    questions = [asked["sql"]] if "sql" in asked else [question["sql"] for question in asked["questions"]]
     note = job.outcome["note"] if job.stage == "cancelled" else ""
     return show_page("job", session, job=job, questions=questions, error=refused, note=note)
 

@@ -31,8 +31,8 @@ def add_lab(app: FastAPI, threads: SharedThreads) -> None:
         session = require_session(request)
         chosen = _read_epsilon(epsilon)
         view = mechanism(chosen)
-        attacks = [{"name": one.name, "summary": one.summary} for one in ATTACKS if one.name not in SLOW]
-        slow = [{"name": one.name, "summary": one.summary} for one in ATTACKS if one.name in SLOW]
+        attacks = [{"name": attack.name, "summary": attack.summary} for attack in ATTACKS if attack.name not in SLOW]
+        slow = [{"name": attack.name, "summary": attack.summary} for attack in ATTACKS if attack.name in SLOW]
         return show_page("lab", session, epsilon=chosen, attacks=attacks, slow=slow, **_describe(view))
 
     @app.get("/lab/mechanism.svg", include_in_schema=False)
@@ -48,7 +48,7 @@ def add_lab(app: FastAPI, threads: SharedThreads) -> None:
     @app.post("/lab/attacks/{name}", include_in_schema=False)
     async def attack(request: Request, name: str) -> Response:
         session, form = await read_own_form(request)
-        if name not in {one.name for one in ATTACKS} or name in SLOW:
+        if name not in {attack.name for attack in ATTACKS} or name in SLOW:
             raise InvalidParameter("attack", "must be one of the listed ones", "another")
         epsilon = _read_epsilon(form.get("epsilon", "1"))
         found = await threads.run(session.user.name, lambda: _run(name, epsilon))  # it computes for seconds

@@ -127,7 +127,7 @@ def _take_columns(drafts: Drafts, draft: Draft, form: Form) -> Draft:
         for place, column in enumerate(draft.found)
     }
     draft = drafts.save(replace(draft, columns=given, report=""))
-    if not any(one.get("kind") not in (None, "", "id") for one in given.values()):
+    if not any(given_value.get("kind") not in (None, "", "id") for given_value in given.values()):
         raise InvalidParameter("columns", "must have at least one that can be asked about", "none")
     draft.make_dataset()
     return drafts.check_load(draft)

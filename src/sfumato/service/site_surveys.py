@@ -45,7 +45,8 @@ def add_surveys(app: FastAPI, accounts: Accounts, surveys: MountedSurveys) -> No
     def show_surveys(request: Request) -> Response:
         session = require_owner_session(request)
         listed = [
-            {"manifest": one, "counts": surveys.find(one.id).count_received().to_dict()} for one in surveys.list()
+            {"manifest": survey, "counts": surveys.find(survey.id).count_received().to_dict()}
+            for survey in surveys.list()
         ]
         return show_page("surveys", session, surveys=listed)
 

@@ -106,7 +106,9 @@ class PostgresEngine:
             with self._sessions.read(connection) as cursor:
                 cursor.execute(f"SELECT * FROM {place} LIMIT 0")
                 described = cursor.description or []
-                columns = sorted(one.name for one in described if one.name == UNIT or not one.name.startswith(HIDDEN))
+                columns = sorted(
+                    column.name for column in described if column.name == UNIT or not column.name.startswith(HIDDEN)
+                )
                 texts = [f"CAST({_double(quote(name))} AS text)" for name in columns]
                 parts = ["%s", *(f"COALESCE(octet_length({text}) || ':' || {text}, '-')" for text in texts)]
                 hashed = f"encode(sha256(convert_to({' || '.join(parts)}, 'UTF8')), 'hex')"

@@ -178,7 +178,7 @@ def _contributions(quantity: Added, row: WeightedRow, plan: BoundedPlan) -> tupl
         case Pivot(part, conditions):
             true = [place for place, condition in enumerate(conditions) if evaluate(condition, row.values) is True]
             mine = _contributions(part, row, plan)
-            return tuple(one * (place in true[:1]) for place in range(len(conditions)) for one in mine)
+            return tuple(integer * (place in true[:1]) for place in range(len(conditions)) for integer in mine)
         case Products(terms=terms):
             return tuple(_weighed(multiply(quantity, term, row.values), row, most) for term in terms)
         case Count() | Sum() | Halves():

@@ -129,20 +129,20 @@ def _join(tables: Tables, join: Join) -> list[WeightedRow]:
     for two in read_rows(tables, join.right):
         others.setdefault(two.unit if private else "", []).append(two)
     nulls = _make_nulls(join.right)
-    for one in read_rows(tables, join.left):
-        mine = [evaluate(left, one.values) for left, _ in join.on]
+    for row in read_rows(tables, join.left):
+        mine = [evaluate(left, row.values) for left, _ in join.on]
         met = [
-            two
-            for two in others.get(one.unit if private else "", ())
-            if None not in mine and mine == [evaluate(right, two.values) for _, right in join.on]
+            partner
+            for partner in others.get(row.unit if private else "", ())
+            if None not in mine and mine == [evaluate(right, partner.values) for _, right in join.on]
         ]
-        for two in met:
-            held = one.held * two.held if private and not join.meets_one else one.held
-            found.append(WeightedRow(_combine(one.values, two.values), one.unit, held))
+        for partner in met:
+            held = row.held * partner.held if private and not join.meets_one else row.held
+            found.append(WeightedRow(_combine(row.values, partner.values), row.unit, held))
         if join.outer and not met:
             weighed = private and not join.meets_one
-            held = one.held * derive_extent(join.right).numerator if weighed else one.held
-            found.append(WeightedRow(_combine(one.values, nulls), one.unit, held))
+            held = row.held * derive_extent(join.right).numerator if weighed else row.held
+            found.append(WeightedRow(_combine(row.values, nulls), row.unit, held))
     return found
 
 

@@ -42,8 +42,8 @@ class BoundQueries:
         with self._making:
             if self._made:
                 return
-            for view, one in self._views.items():
-                schema = write_spark_schema(list_pinned(one.table, one.unit_kind))
+            for view, bound in self._views.items():
+                schema = write_spark_schema(list_pinned(bound.table, bound.unit_kind))
                 self._own.createDataFrame([], schema).createOrReplaceTempView(self._names[view])
             self._made = True
 

@@ -38,13 +38,15 @@ class SparkEngine:
         self._prepared = dict(prepared)
         self.load_report: LoadReport | None = None  # only where this process read the sources
         self.versions = dict(versions)
-        self.tables = {name: one.table for name, one in prepared.items()}
+        self.tables = {name: prepared_table.table for name, prepared_table in prepared.items()}
         self._views = views = {name: f"sfumato_{make_random_name()}" for name in prepared}
-        for name, one in self._prepared.items():
-            columns = map(quote_name, list_pinned(one.table, one.unit_kind))
-            one.stored.open(own).selectExpr(*columns).createOrReplaceTempView(views[name])
+        for name, prepared_table in self._prepared.items():
+            columns = map(quote_name, list_pinned(prepared_table.table, prepared_table.unit_kind))
+            prepared_table.stored.open(own).selectExpr(*columns).createOrReplaceTempView(views[name])
         self._queries = PlanQueries(self.tables, self.tables, _name_views(views))
-        self._bound = BoundQueries(own, {views[name]: one for name, one in self._prepared.items()})
+        self._bound = BoundQueries(
+            own, {views[name]: prepared_table for name, prepared_table in self._prepared.items()}
+        )
 
     @classmethod
     def of_data(
@@ -75,8 +77,8 @@ class SparkEngine:
             versions = {name: SYSTEM.take(8).tobytes().hex() for name in prepared}
             engine = cls(own, {name: prepared[name] for name in tables}, versions)
         except BaseException:
-            for one in prepared.values():
-                one.stored.drop(own)
+            for prepared_table in prepared.values():
+                prepared_table.stored.drop(own)
             raise
         engine.load_report = combined
         return engine
@@ -108,8 +110,8 @@ class SparkEngine:
             self._bound.close()
             for view in self._views.values():
                 self._own.catalog.dropTempView(view)
-            for one in self._prepared.values():
-                one.stored.drop(self._own)
+            for prepared_table in self._prepared.values():
+                prepared_table.stored.drop(self._own)
 
 
 def _name_views(views: Mapping[str, str]) -> Dialect:

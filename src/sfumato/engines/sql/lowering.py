@@ -69,12 +69,13 @@ def lower(plan: BoundedPlan, stored: Stored) -> exp.Expression:
     Relies on: K-24, K-35 (widths of integers).
     Checked by: tests/neighbours/test_joins.py::test_no_neighbour_moves_more_through_a_join
     """
-    added = {one.name: one.quantity for one in plan.measurements if isinstance(one.quantity, Added)}
-    measured = {name: one for whole, quantity in added.items() for name, one in _list_measured(whole, quantity)}
-    parts = {name: one if isinstance(one, Factor) else take_part(one) for name, one in measured.items()}
-    valued = {name: one for name, one in parts.items() if isinstance(one, Valued)}
-    computed = {name: one for name, one in valued.items() if lacks_steps(one, plan, stored)}
-    numbered = {name: one for name, one in added.items() if isinstance(one, Pivot)}
+    named = [(measurement.name, measurement.quantity) for measurement in plan.measurements]
+    added = {name: quantity for name, quantity in named if isinstance(quantity, Added)}
+    measured = {name: part for whole, quantity in added.items() for name, part in _list_measured(whole, quantity)}
+    parts = {name: part if isinstance(part, Factor) else take_part(part) for name, part in measured.items()}
+    valued = {name: part for name, part in parts.items() if isinstance(part, Valued)}
+    computed = {name: part for name, part in valued.items() if lacks_steps(part, plan, stored)}
+    numbered = {name: quantity for name, quantity in added.items() if isinstance(quantity, Pivot)}
     totals = [
         name_column(total, name if quantity.width == 1 else f"{name}.{place}")
         for name, quantity in added.items()
@@ -121,7 +122,7 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
     units: exp.Expression = exp.Count(this=exp.Star())
     if plan.holds_pairs:
         units = exp.ArrayAgg(this=exp.column("unit"))
-    elif any(isinstance(one.quantity, WeightedKeys) for one in plan.measurements):
+    elif any(isinstance(measurement.quantity, WeightedKeys) for measurement in plan.measurements):
         units = exp.cast(exp.Sum(this=_weigh_key(plan)), exp.DataType.build("BIGINT"))
     counted = exp.select(*_read_keys(plan), exp.alias_(units, "units"))
     if plan.keys:
@@ -260,9 +261,9 @@ def _round_values(
 def _filter(plan: BoundedPlan, measured: Iterable[Measured], keys: Iterable[Key] = ()) -> exp.Select:
     """FROM and WHERE, with the columns that measurements and keys read."""
     quantities = list(measured)
-    read = [one.value for one in quantities if one.value is not None]
+    read = [quantity.value for quantity in quantities if quantity.value is not None]
     read += [key.expression for key in (*plan.keys, *keys)]
-    read += [condition for one in quantities if isinstance(one, Pivot) for condition in one.conditions]
+    read += [condition for quantity in quantities if isinstance(quantity, Pivot) for condition in quantity.conditions]
     needed = set[str]().union(*map(collect_columns, (*read, *plan.filters))) - {UNIT}  # every source has it
     query = exp.Select().from_(lower_from(plan, needed), copy=False)
     return query.where(*map(lower_expression, plan.filters), copy=False)

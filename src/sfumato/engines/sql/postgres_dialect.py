@@ -322,8 +322,8 @@ def _write_formatted(node: exp.Expression) -> exp.Expression:
         if part[1:]:
             made.append(_collate(exp.Literal.string(part[1:])))
     joined = made[0]
-    for one in made[1:]:
-        joined = exp.DPipe(this=joined, expression=one, safe=False)
+    for further in made[1:]:
+        joined = exp.DPipe(this=joined, expression=further, safe=False)
     return exp.Paren(this=joined)
 
 

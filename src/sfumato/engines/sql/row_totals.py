@@ -96,9 +96,8 @@ def _split(quantity: Thirds | Curve, steps: exp.Expression, plan: BoundedPlan) -
     below = exp.Paren(this=exp.Sub(this=lower_integer(quantity.grid.upper), expression=steps.copy()))
     both = exp.Mul(this=exp.Mul(this=below.copy(), expression=above.copy()), expression=lower_integer(2))
     least, most = (exp.Mul(this=side, expression=side.copy()) for side in (below, above))
-    most_steps = (quantity.grid.upper - quantity.grid.lower) ** 2
     parts: list[exp.Expression] = [least, both, most]
-    return parts if plan.unit.per_row else [_weigh(part, plan, most_steps) for part in parts]
+    return parts if plan.unit.per_row else [_weigh(part, plan, quantity.grid.span**2) for part in parts]
 
 
 def _lower_total(name: str, addend: Count | Sum, plan: BoundedPlan, stored: Stored) -> exp.Expression:

@@ -118,7 +118,7 @@ class Setting:
         asked = self.complete(query)
         queries = (query, *query.beside)
         losses = split_evenly(choose_loss(query, asked.epsilon, asked.rho), len(queries))
-        undeclared = [any(key.values is None for key in one.keys) for one in queries]
+        undeclared = [any(key.values is None for key in asked_query.keys) for asked_query in queries]
         deltas = split_delta(choose_delta(query, asked.delta), undeclared, stage.dataset)
         prices = [
             {"rho": loss.rho, "epsilon": None} if isinstance(loss, ZCDP) else {"epsilon": loss.epsilon, "rho": None}
@@ -166,7 +166,9 @@ def set_stage(dataset: Dataset, sql: str) -> Stage:
         finally:
             engine.close()
     query = bind(parse(sql), dataset)
-    named = dict.fromkeys(name for one in (query, *query.beside) for name in outline_source(one.source).tables)
+    named = dict.fromkeys(
+        name for asked_query in (query, *query.beside) for name in outline_source(asked_query.source).tables
+    )
     tables = tuple(find_needed_tables(tuple(named), dataset))
     private = next(table for table in tables if not table.public)
     return Stage(dataset, tables, {table.name: public[table.name] for table in tables if table.public},

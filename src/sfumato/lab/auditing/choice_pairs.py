@@ -20,7 +20,7 @@ def list_choice_pairs(
     A crowd at one end has as much weight as the target of MIN and MAX: there, one person decides. `values` are those
     of a row that the question counts.
     """
-    choices = [one.noise for one in certificate.measurements]
+    choices = [certified.noise for certified in certificate.measurements]
     sizes = {
         _count_crowd(choice) for choice in choices if isinstance(choice, QuantileChoice | ExtremeChoice | ModeChoice)
     }

@@ -23,7 +23,7 @@ SHAPES = ((0, 0, 0, 0, 0), (3, 0, 1, 0, 2), (0, 2, 0, 2, 0), (6, 1, 0, 0, 0), (0
 
 def check_choosers(choices: Sequence[Choice]) -> Iterator[str]:
     """Choose among few bins, each choice of a certificate by itself and each fraction alone, and compare."""
-    for choice in dict.fromkeys(small for one in choices for small in _list_small(one)):
+    for choice in dict.fromkeys(small for certified_choice in choices for small in _list_small(certified_choice)):
         for shape in SHAPES:
             weights = [part * _find_step(choice) for part in shape[: choice.bins]]
             rows = np.tile(np.array(weights, np.int64), (TIMES, 1))

@@ -88,7 +88,7 @@ def find_key_columns(stage: Stage) -> set[str]:
     read += [expression for source in _list_grouped(query.source) for _, expression in source.keys]
     for aggregate in query.aggregates:
         if aggregate.value is not None and aggregate.function.endswith("DISTINCT"):
-            read += [one.expression for one in (aggregate.value, *aggregate.also)]
+            read += [measured_value.expression for measured_value in (aggregate.value, *aggregate.also)]
     return {name.rpartition(".")[2] for expression in read for name in collect_columns(expression)}
 
 

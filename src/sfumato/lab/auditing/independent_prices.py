@@ -201,7 +201,9 @@ def _find_rho(loss: PrivacyLoss) -> Fraction:
 
 def covers(spent: PrivacyLoss, *certificates: Certificate) -> bool:
     """Whether a charge is at least the sum of all measurements, each in the kind of the charge."""
-    return covers_losses(spent, [measured.loss for one in certificates for measured in one.measurements])
+    return covers_losses(
+        spent, [measured.loss for certificate in certificates for measured in certificate.measurements]
+    )
 
 
 def covers_losses(spent: PrivacyLoss, losses: Sequence[PrivacyLoss]) -> bool:

@@ -157,7 +157,7 @@ def find_sides(
     reach, replaces = find_reach(plan.source, tables, pinned), plan.unit.neighbours is Neighbours.REPLACE_ONE
     sides = []
     for term in products.terms:
-        finest = min(sum(products.factors[place].grid.exponent for place in one) for one in products.terms)
+        finest = min(sum(products.factors[place].grid.exponent for place in any_term) for any_term in products.terms)
         ends = [2 ** (sum(products.factors[place].grid.exponent for place in term) - finest)]
         for place in term:
             grid = products.factors[place].grid
@@ -276,8 +276,8 @@ def _falls_short(
     weight = find_reach(plan.source, tables, pinned) * (1 if plan.unit.per_row else WEIGHT)
     epsilon = Fraction(getattr(certified.loss, "epsilon", 0))
     if isinstance(choice, QuantileChoice):
-        alone = [choice.fractions] if choice.miss is None else [(one,) for one in choice.fractions] * 2
-        moves = (sum_quantile_moves(one, replaces=replaces, several=plan.cells != 1) for one in alone)
+        alone = [choice.fractions] if choice.miss is None else [(fraction,) for fraction in choice.fractions] * 2
+        moves = (sum_quantile_moves(loss, replaces=replaces, several=plan.cells != 1) for loss in alone)
         times = sum(moves, Fraction(0))
     else:
         times = Fraction(2 if replaces else 1)

@@ -40,7 +40,7 @@ def check_joint_sums(stage: Stage, setting: Setting) -> Iterator[str]:
     A table without numbers has none.
     """
     pair = make_pair_with_many_rows(stage)
-    table = next(one for one in stage.tables if not one.public)
+    table = next(candidate for candidate in stage.tables if not candidate.public)
     products = make_products(table)
     if products is None:
         return
@@ -96,9 +96,9 @@ def _check_noise(desk: Desk, plan: BoundedPlan, sides: list[Fraction], exact: Ex
     if shells > box.scale * EPSILON:
         yield "joint sums: the noise does not pay for what one unit moves."
     releases = release_given(desk, plan, exact, RELEASES)
-    if not covers(desk.ledger.totals().spent, *(one.released.certificate for one in releases)):
+    if not covers(desk.ledger.totals().spent, *(release.released.certificate for release in releases)):
         yield "joint sums: they are charged less than their losses."
-    sizes = [_find_shell(one, box) / float(box.scale) for one in releases]
+    sizes = [_find_shell(release, box) / float(box.scale) for release in releases]
     terms = len(box.units)
     for most in (terms * share for share in (0.1, 0.25, 0.5, 0.75, 1.0)):
         hits = sum(size <= most for size in sizes)

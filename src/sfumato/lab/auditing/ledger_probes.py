@@ -195,7 +195,7 @@ def _has_stored(ledger: Ledger, plan: BoundedPlan) -> bool:
 
 
 def _flip(neighbours: Neighbours) -> Neighbours:
-    return next(one for one in Neighbours if one is not neighbours)
+    return next(relation for relation in Neighbours if relation is not neighbours)
 
 
 def _alter_scan(plan: BoundedPlan, **changes: object) -> BoundedPlan:

@@ -120,7 +120,7 @@ def _compare(
     means = [float(min(max(Fraction(released[name][0], rows), Fraction(0)), Fraction(1))) for name in names]
     faults = [] if means == list(answers.values()) else ["An oracle's answer is not that of its released integers."]
     noises = {measured.noise for measured in stored.released[0].certificate.measurements}
-    noise = next((one for one in noises if isinstance(one, LaplaceNoise)), None)
+    noise = next((drawn for drawn in noises if isinstance(drawn, LaplaceNoise)), None)
     if len(noises) > 1:
         faults.append("Queries of one oracle have noise of different scales.")
     return noise, tuple(released[name][0] - exact.integers[name][0] for name in names), faults

@@ -29,20 +29,23 @@ Buy = Callable[[Desk], object]
 
 def check_owner_releases(stage: Stage, setting: Setting) -> Iterator[str]:
     """The faults of find_cap and find_bounds for the first private table of a question, on a person with many rows."""
-    table = next(one for one in stage.tables if not one.public)
+    table = next(candidate for candidate in stage.tables if not candidate.public)
     pair = make_pair_with_many_rows(stage)
     with PinnedRows() as rows:
         opened = replace(setting, pinned=rows)
         for what, buy in list_purchases(table).items():
             bought = [_buy(stage, opened, data, buy) for data in (pair.first, pair.second)]
-            yield from dict.fromkeys(f"{what}: {fault}" for one in bought for fault in one.faults)
-            if all(one.certificate == bought[0].certificate for one in bought) and bought[0].certificate is not None:
+            yield from dict.fromkeys(f"{what}: {fault}" for purchase in bought for fault in purchase.faults)
+            if (
+                all(purchase.certificate == bought[0].certificate for purchase in bought)
+                and bought[0].certificate is not None
+            ):
                 compared = compare_integers(bought[0].certificate, bought[0].exact, bought[1].exact)
                 yield from (f"{what}: {fault}" for fault in compared.faults)
                 noises = [part.noise for part in bought[0].certificate.measurements]
                 chosen = check_choosers([noise for noise in noises if isinstance(noise, BinChoice)])
                 yield from (f"{what}: {fault}" for fault in chosen)
-            elif any(one.certificate is not None for one in bought):
+            elif any(purchase.certificate is not None for purchase in bought):
                 yield f"{what}: it is bought, or certified, on one dataset and not on the other."
 
 

@@ -225,7 +225,10 @@ def to_typed_arrow(table: Table, records: Sequence[Record]) -> "pyarrow.Table":
                 columns[name] = pyarrow.array(days, pyarrow.date32())
             case DateTime():
                 moments = [None if value is None else datetime.fromisoformat(str(value)) for value in values]
-                utc = [one.astimezone(UTC).replace(tzinfo=None) if one and one.tzinfo else one for one in moments]
+                utc = [
+                    moment.astimezone(UTC).replace(tzinfo=None) if moment and moment.tzinfo else moment
+                    for moment in moments
+                ]
                 columns[name] = pyarrow.array(utc, pyarrow.timestamp("us"))
             case _:
                 columns[name] = to_arrow(table, records, as_text=False)[name]

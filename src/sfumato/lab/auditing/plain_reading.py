@@ -83,7 +83,9 @@ def _count_links(table: Table, tables: Mapping[str, tuple[Table, object]]) -> in
 def _read_table(table: Table, records: Sequence[Mapping[str, object]], made: Mapping[str, list[Row]]) -> list[Row]:
     kept = {name: declared for name, declared in table.columns.items() if name != table.unit}
     if table.count_column is not None:
-        records = [{**one, table.count_column: 1} for one in records for _ in range(_count_people(table, one))]
+        records = [
+            {**counted, table.count_column: 1} for counted in records for _ in range(_count_people(table, counted))
+        ]
     rows = [{name: read_value(record[name], declared) for name, declared in kept.items()} for record in records]
     if table.unit is ROW:
         return rows
@@ -134,7 +136,7 @@ def read_value(value: object, declared: ColumnDeclaration) -> Scalar:  # noqa: P
             truth = _read_truth(value)
             return truth if truth is not None or nullable else False
         case Category(values=values):
-            chosen = next((one for one in values if _is_same(value, one)), None)
+            chosen = next((found_value for found_value in values if _is_same(value, found_value)), None)
             return chosen if chosen is not None or nullable else values[0]
         case Id():
             return read_id(value)

@@ -34,7 +34,14 @@ def compare_measurements(
     if count_paired(plan.source, pinned) > MOST_PAIRED:
         return
     again = ExactIntegers.read(second.aggregate(plan))
-    keys = next((one.name for one in plan.measurements if isinstance(one.quantity, Keys | WeightedKeys)), None)
+    keys = next(
+        (
+            measured_keys.name
+            for measured_keys in plan.measurements
+            if isinstance(measured_keys.quantity, Keys | WeightedKeys)
+        ),
+        None,
+    )
     for measurement in plan.measurements:
         width = measurement.quantity.width
         one, two = (_index(side, measurement.name, width, keys) for side in (measured, again))

@@ -55,14 +55,14 @@ def _ask_once(stage: Stage, pair: DatasetPair, setting: Setting) -> tuple[list[s
         again = asked.ask(desk, stage.sql).rows == answer.rows and desk.ledger.totals().spent == spent
         held = {
             "A release is not the one of its own share of the price.": (
-                [(one.plans, one.measurements) for one in own]
-                == [(one.plans, one.measurements) for one in certified.certificates]
+                [(release.plans, release.measurements) for release in own]
+                == [(certificate.plans, certificate.measurements) for certificate in certified.certificates]
             ),
             "The releases together cost more than was asked for.": (
-                _fits(loss, [part.loss for one in stored.released for part in one.certificate.measurements])
+                _fits(loss, [part.loss for released in stored.released for part in released.certificate.measurements])
             ),
             "The charge is less than the losses of all releases together.": (
-                covers(spent, *(one.certificate for one in stored.released))
+                covers(spent, *(released.certificate for released in stored.released))
             ),
             "The same question again is charged again, or its stored answer differs.": again,
         }

@@ -73,9 +73,11 @@ def _check_real_path(desk: Desk, wide: BoundedPlan, given: ExactIntegers) -> Ite
 def widen(plan: BoundedPlan) -> BoundedPlan | None:
     """The same measurements over very many declared cells; without curves, which have one cell."""
     kept = tuple(
-        replace(one, quantity=one.quantity.part) if isinstance(one.quantity, Strategy) else one  # has a fixed size
-        for one in plan.measurements
-        if not isinstance(one.quantity, Curve)
+        replace(measurement, quantity=measurement.quantity.part)
+        if isinstance(measurement.quantity, Strategy)
+        else measurement  # has a fixed size
+        for measurement in plan.measurements
+        if not isinstance(measurement.quantity, Curve)
     )
     if not kept:
         return None
