@@ -32,8 +32,9 @@ from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, w
 from sfumato.local.survey.device import write_permanent_purpose
 from sfumato.local.survey.domains import AnyWord, draw_report
 from sfumato.local.survey.key_ring import TrustedKey, read_ring
-from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, identify, read_manifest
+from sfumato.local.survey.manifest import MOST_BYTES, identify, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
+from sfumato.local.survey.survey_refusals import REFUSALS
 
 PLACE = Path(__file__).with_name("vectors.json")
 BEGINS = datetime(2026, 1, 1, tzinfo=UTC)

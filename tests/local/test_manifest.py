@@ -18,8 +18,9 @@ import sfumato as sf
 from sfumato.errors import CatalogError, InvalidParameter, SfumatoError
 from sfumato.local.survey import fetch as fetch_module
 from sfumato.local.survey.canonical_json import MOST_WHOLE, NotCanonical, parse_canonical, write_canonical
-from sfumato.local.survey.manifest import MOST_BYTES, REFUSALS, read_manifest
+from sfumato.local.survey.manifest import MOST_BYTES, read_manifest
 from sfumato.local.survey.new_survey import Renewal, SurveyKey, new_survey
+from sfumato.local.survey.survey_refusals import REFUSALS
 
 KEY = FixedKey()
 SURVEYS = dict(whole_surveys(KEY))

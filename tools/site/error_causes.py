@@ -1,6 +1,6 @@
 """The cause and the fix of each error code, for the reference. A test checks that every code has both."""
 
-from sfumato.local.survey.manifest import REFUSALS
+from sfumato.local.survey.survey_refusals import REFUSALS
 
 BY_HAND = {
     "backup-damaged": ("The file is not a complete backup of a ledger.", "Use an older backup."),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from error_causes import CAUSES
 
-from sfumato.local.survey.manifest import REFUSALS
+from sfumato.local.survey.survey_refusals import REFUSALS
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = (

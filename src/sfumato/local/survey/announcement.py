@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from sfumato.errors import CatalogError
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
-from sfumato.local.survey.manifest import Manifest, build_refusal, read_time, signature_fits
+from sfumato.local.survey.manifest import Manifest, read_time, signature_fits
+from sfumato.local.survey.survey_refusals import build_refusal
 
 FORMAT, VERSION = "sfumato-period", 1
 FIELDS = frozenset(("at", "format", "period", "survey", "version"))

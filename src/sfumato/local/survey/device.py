@@ -25,8 +25,9 @@ from sfumato.local.survey.announcement import Announcement
 from sfumato.local.survey.canonical_json import write_canonical
 from sfumato.local.survey.device_clock import read_device_clock
 from sfumato.local.survey.domains import Answer, draw_report
-from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest, build_refusal
+from sfumato.local.survey.manifest import SECONDS_A_DAY, Manifest
 from sfumato.local.survey.sqlite_transaction import run_sqlite_transaction
+from sfumato.local.survey.survey_refusals import build_refusal
 from sfumato.number_arguments import Number, read_positive_decimal, read_probability
 
 FORMAT, FIRST_FORMAT = "sfumato-device 2", "sfumato-device 1"

@@ -10,7 +10,8 @@ from datetime import datetime
 
 from sfumato.errors import CatalogError, InvalidParameter
 from sfumato.local.survey.canonical_json import NotCanonical, parse_canonical, write_canonical
-from sfumato.local.survey.manifest import Manifest, build_refusal, read_time, signature_fits
+from sfumato.local.survey.manifest import Manifest, read_time, signature_fits
+from sfumato.local.survey.survey_refusals import build_refusal
 
 FORMAT, VERSION = "sfumato-keys", 1
 MOST_KEYS = 64

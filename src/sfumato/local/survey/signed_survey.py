@@ -12,7 +12,8 @@ from sfumato.local.survey.device import Device, Report
 from sfumato.local.survey.domains import Domain, Table
 from sfumato.local.survey.fetch import fetch
 from sfumato.local.survey.key_ring import KeyRing
-from sfumato.local.survey.manifest import MOST_BYTES, Manifest, build_refusal, read_manifest, signature_fits
+from sfumato.local.survey.manifest import MOST_BYTES, Manifest, read_manifest, signature_fits
+from sfumato.local.survey.survey_refusals import build_refusal
 from sfumato.local.survey.survey_words import list_survey_facts
 from sfumato.number_arguments import Number, read_positive_decimal
 
