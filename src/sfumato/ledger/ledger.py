@@ -48,6 +48,7 @@ from sfumato.ledger.recorded_neighbours import (
 )
 from sfumato.ledger.release_index import may_be_stored
 from sfumato.ledger.schema import read_version
+from sfumato.ledger.shared_transactions import SharedTransactions
 from sfumato.ledger.spending import (
     Limit,
     Spending,
@@ -75,6 +76,7 @@ class Ledger:
         self.population = identity.population
         self._guarded = guarded
         self._database = guarded.database
+        self._shared = SharedTransactions(guarded.write, guarded.remember)
         self._sublimits = Sublimits(sublimits)
         self._own_spent: dict[int, PrivacyLoss] = {}  # of the analyst, after the newest charges that were made here
         self._names: tuple[str, ...] = ()  # analysts' names that were seen in the entries
@@ -154,9 +156,10 @@ class Ledger:
         The question is recorded with the charge.
         """
         self._check(analyst, certificate)
-        with self._guarded.write() as (rows, now):
+
+        def write(rows: LedgerRows, now: Head) -> tuple[Head, tuple[Reservation, Spending, PrivacyLoss | None]]:
             name = self._find_recorded(rows, analyst)
-            limit, spent = self._sublimits.find(name, now.budget), now.spent
+            limit, spent = self._sublimits.find(name, now.budget), None
 
             def refuse(charge: PrivacyLoss, own: PrivacyLoss, shares: Shares) -> None:
                 nonlocal spent
@@ -165,11 +168,14 @@ class Ledger:
                 self._sublimits.refuse_over_limit(charge, own, name, now.budget, shares)
 
             reservation, head, charge = charge_certificate(rows, now, name, certificate, question, refuse)
-        self._guarded.remember(head)
-        if charge is None:
-            return reservation, spend_nothing(certificate.loss, now.budget, limit)
-        self._note_own_spent(head.number, spent)
-        return reservation, spend_on(certificate.loss, charge, limit)
+            if charge is None:
+                return head, (reservation, spend_nothing(certificate.loss, now.budget, limit), None)
+            return head, (reservation, spend_on(certificate.loss, charge, limit), spent)
+
+        reservation, taken, spent = self._shared.run(write)
+        if spent is not None:
+            self._note_own_spent(reservation.entry_number, spent)
+        return reservation, taken
 
     def quote(self, analyst: str, certificate: Certificate) -> Quote:
         """What asking would take now, and whether it fits. Nothing is written."""
@@ -226,11 +232,14 @@ class Ledger:
             raise KernelFault("This answer belongs to another charge.")
         if {name: len(integers) for name, integers in released.integers.items()} != find_shape(released):
             raise KernelFault("This answer has another shape than its certificate.")
-        with self._guarded.write() as (rows, now):
-            head, charge = close_charge(rows, now, number, write_answer(released, summary), certificate)
+        text = write_answer(released, summary)
+
+        def write(rows: LedgerRows, now: Head) -> tuple[Head, str]:
+            head, charge = close_charge(rows, now, number, text, certificate)
             index_release(rows, head.number, charge, head.number, charge["analyst"])
-        self._guarded.remember(head)
-        return head.hash
+            return head, head.hash
+
+        return self._shared.run(write)
 
     def check_writable(self, reservation: Reservation) -> None:
         """Refuse if the answer of this charge could not be stored now. Nothing is written.
