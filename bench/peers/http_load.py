@@ -13,6 +13,7 @@ class Load:
     """What clients saw: the answers by status, how long each took, and how long all took."""
 
     seconds: float = 0.0
+    processor_seconds: float = 0.0  # of the clients themselves
     statuses: dict[int, int] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
     answers: list[Any] = field(default_factory=list)
@@ -93,8 +94,8 @@ def send_all(
     async def run() -> None:
         await asyncio.gather(*(work(token) for token in tokens))
 
-    before = time.perf_counter()
+    before, processor = time.perf_counter(), time.process_time()
     asyncio.run(run())
-    load.seconds = time.perf_counter() - before
+    load.seconds, load.processor_seconds = time.perf_counter() - before, time.process_time() - processor
     load.answers = [json.loads(content) for content in contents] if keep else []
     return load

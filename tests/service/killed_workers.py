@@ -109,7 +109,8 @@ class Killing:
         while not self._stop.is_set():
             number += 1
             key = f"{analyst}-{seed}-{number}"
-            sql = f"SELECT COUNT(*) AS n FROM people WHERE age > {number % 100} AND age < {100 + number // 100 + seed}"
+            # a question that nobody else asks: the stored answer of another analyst would not be charged
+            sql = f"SELECT COUNT(*) AS n FROM people WHERE age > {number % 100} AND job <> '{seed}-{number}'"
             self.outcomes[analyst, key] = self._send(token, key, {"sql": sql, "epsilon": EPSILON})
 
     def _send(self, token, key, body):

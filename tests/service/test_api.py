@@ -117,9 +117,12 @@ def test_an_analyst_is_held_to_their_grant_and_sees_only_their_own_entries(send)
     refused = ask(send, "SELECT SUM(age) AS s FROM people", epsilon="0.2")
     assert (refused.status_code, refused.json()["code"]) == (409, "budget-exceeded")
     assert "0.1" in refused.json()["hint"]
+    assert refused.json()["requested"]["epsilon"] == "0.2"  # amounts have one form everywhere, as in answers
+    assert refused.json()["remaining"]["epsilon"] == "0.1"
     assert ask(send, "SELECT SUM(age) AS s FROM people", "bob", "0.2").status_code == 200
     seen = send("GET", "datasets/clinic/ledger", "bob").json()
     assert {entry["analyst"] for entry in seen} == {"bob"}
+    assert [entry["loss"] and entry["loss"]["epsilon"] for entry in seen] == ["0.2", None]
     assert len(send("GET", "datasets/clinic/ledger", "olga").json()) > len(seen)
 
 

@@ -10,10 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from served_clinic import BY_CITY, COUNT, make_clinic
 
+from sfumato.curator import Curator
 from sfumato.errors import PermissionDenied
 from sfumato.service.accounts import Accounts, User
 from sfumato.service.api import make_app
 from sfumato.service.callers import COOKIE
+from sfumato.service.page_requests import write_sentence
 from sfumato.service.page_views import show_margin
 from sfumato.service.sessions import MOST_FAILURES, MOST_OF_NAME, MOST_OF_NETWORK, Sessions, find_network
 from sfumato.service.site import MOST_CHECKS
@@ -409,6 +411,33 @@ def test_only_owners_see_the_ledger_of_others_and_the_load_report(ann, olga):
     assert "Load report" not in shown
     assert "Grants" not in shown
     assert "secret-place" not in shown  # where the file is
+
+
+def test_an_owner_is_told_how_to_see_the_load_report_again(olga, monkeypatch):
+    """The process that read the sources has it, and it is not stored."""
+    again = "sfumato prepare --all"
+    assert again not in olga.get("/datasets/clinic").text
+    monkeypatch.setattr(Curator, "load_report", None)
+    assert again in olga.get("/datasets/clinic").text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Left: ε = 1, δ = 1e-7 of yours.", 'Left: ε = 1, δ = <span class="amount">1e-7</span> of yours.'),
+        ("`diagnose` says so", "<code>diagnose</code> says so"),
+        ("`<b>` & 1e-7<script>", '<code>&lt;b&gt;</code> &amp; <span class="amount">1e-7</span>&lt;script&gt;'),
+        ("one-e-7 and `a", "one-e-7 and `a"),
+    ],
+)
+def test_sentences_are_escaped_and_keep_amounts_in_one_line(text, shown):
+    assert write_sentence(text) == shown
+
+
+def test_a_column_asks_only_for_what_its_type_needs(olga):
+    style = olga.get("/static/site.css").text
+    for asked in ("nothing", "bounds", "values"):
+        assert f'fieldset:has([data-asks="{asked}"]:checked)' in style
 
 
 def test_an_owner_grants_and_removes(app, clinic, olga, ann):

@@ -22,6 +22,7 @@ NOT_DECLARED = {
     "py4j": "pyspark",
     "google": "pyspark",
     "pydantic": "fastapi",
+    "markupsafe": "jinja2",
     "scipy": "scikit-learn",
 }
 

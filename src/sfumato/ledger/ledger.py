@@ -34,6 +34,7 @@ from sfumato.ledger.first_views import count_view
 from sfumato.ledger.guarded_database import GuardedDatabase, create_guarded, open_guarded, read_guarded
 from sfumato.ledger.index_contents import index_release
 from sfumato.ledger.ledger_opening import Identity, read_identity
+from sfumato.ledger.ledger_rows import LedgerRows
 from sfumato.ledger.loss_sums import add_losses, convert_loss
 from sfumato.ledger.quotes import Quote, choose_stored, price_view, quote_certificate
 from sfumato.ledger.recorded_analysts import RecordedAnalysts
@@ -44,6 +45,7 @@ from sfumato.ledger.recorded_neighbours import (
     refuse_other_neighbours,
 )
 from sfumato.ledger.release_index import may_be_stored
+from sfumato.ledger.shared_transactions import SharedTransactions
 from sfumato.ledger.spending import (
     Limit,
     Spending,
@@ -71,6 +73,7 @@ class Ledger:
         self.population = identity.population
         self._guarded = guarded
         self._database = guarded.database
+        self._shared = SharedTransactions(guarded.write, guarded.remember)
         self._sublimits = Sublimits(sublimits)
         self._analysts = RecordedAnalysts(self._sublimits)
 
@@ -149,9 +152,10 @@ class Ledger:
         The question is recorded with the charge.
         """
         self._check(analyst, certificate)
-        with self._guarded.write() as (rows, now):
+
+        def write(rows: LedgerRows, now: Head) -> tuple[Head, tuple[Reservation, Spending, PrivacyLoss | None]]:
             name = self._analysts.find_name(rows, analyst)
-            limit, spent = self._sublimits.find(name, now.budget), now.spent
+            limit, spent = self._sublimits.find(name, now.budget), None
 
             def refuse(charge: PrivacyLoss, own: PrivacyLoss, shares: Shares) -> None:
                 nonlocal spent
@@ -160,11 +164,14 @@ class Ledger:
                 self._sublimits.refuse_over_limit(charge, own, name, now.budget, shares)
 
             reservation, head, charge = charge_certificate(rows, now, name, certificate, question, refuse)
-        self._guarded.remember(head)
-        if charge is None:
-            return reservation, spend_nothing(certificate.loss, now.budget, limit)
-        self._analysts.note_spent(head.number, spent)
-        return reservation, spend_on(certificate.loss, charge, limit)
+            if charge is None:
+                return head, (reservation, spend_nothing(certificate.loss, now.budget, limit), None)
+            return head, (reservation, spend_on(certificate.loss, charge, limit), spent)
+
+        reservation, taken, spent = self._shared.run(write)
+        if spent is not None:
+            self._analysts.note_spent(reservation.entry_number, spent)
+        return reservation, taken
 
     def quote(self, analyst: str, certificate: Certificate) -> Quote:
         """What asking would take now, and whether it fits. Nothing is written."""
@@ -221,11 +228,14 @@ class Ledger:
             raise KernelFault("This answer belongs to another charge.")
         if {name: len(integers) for name, integers in released.integers.items()} != find_shape(released):
             raise KernelFault("This answer has another shape than its certificate.")
-        with self._guarded.write() as (rows, now):
-            head, charge = close_charge(rows, now, number, write_answer(released, summary), certificate)
+        text = write_answer(released, summary)
+
+        def write(rows: LedgerRows, now: Head) -> tuple[Head, str]:
+            head, charge = close_charge(rows, now, number, text, certificate)
             index_release(rows, head.number, charge, head.number, charge["analyst"])
-        self._guarded.remember(head)
-        return head.hash
+            return head, head.hash
+
+        return self._shared.run(write)
 
     def check_writable(self, reservation: Reservation) -> None:
         """Refuse if the answer of this charge could not be stored now. Nothing is written.

@@ -13,6 +13,7 @@ from fastapi import FastAPI, Header, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from sfumato.answers.answer import Cost
 from sfumato.service.accounts import Accounts, Grant, require_owner
 from sfumato.service.api_questions import CSV, Amount
 from sfumato.service.callers import Caller, find_any_caller
@@ -66,7 +67,7 @@ def _add_ledger(app: FastAPI, served: ServedDatasets) -> None:
             own = "" if user.role == "owner" else user.name
             return [
                 {"number": entry.number, "kind": entry.kind, "analyst": entry.analyst, "time": entry.time,
-                 "loss": None if entry.loss is None else str(entry.loss), "hash": entry.hash}
+                 "loss": None if entry.loss is None else Cost.from_loss(entry.loss).as_text(), "hash": entry.hash}
                 for entry in curator.ledger().entries(most, analyst=own, before=before)
             ]  # fmt: skip
 

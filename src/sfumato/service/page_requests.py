@@ -1,5 +1,6 @@
 """What all pages share: templates, sessions and forms."""
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import parse_qs, quote
@@ -7,6 +8,7 @@ from urllib.parse import parse_qs, quote
 from fastapi import Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.errors import InvalidParameter, SfumatoError
@@ -17,6 +19,7 @@ from sfumato.service.request_limits import TooLarge, read_body
 from sfumato.service.sessions import Session
 
 PAGES = Path(__file__).with_name("pages")
+_CODE, _EXPONENT = re.compile(r"`([^`<>]+)`"), re.compile(r"\b[0-9][0-9.]*e-[0-9]+\b")
 MOST_FORM_BYTES, MOST_FIELDS = 1 << 18, 2000
 Form = dict[str, str]
 
@@ -28,7 +31,14 @@ class SignInFirst(NotSignedIn):
 @lru_cache
 def _template(name: str) -> Template:
     environment = Environment(loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined)
+    environment.filters["sentence"] = write_sentence
     return environment.get_template(f"site_{name}.html")
+
+
+def write_sentence(text: str) -> Markup:
+    """A sentence of ours for a page: escaped, its names of code as code, and its amounts (1e-7) never on two lines."""
+    escaped = _CODE.sub(r"<code>\1</code>", str(escape(text)))
+    return Markup(_EXPONENT.sub(r'<span class="amount">\g<0></span>', escaped))  # noqa: S704 - it is escaped
 
 
 def show_page(page: str, session: Session | None, status: int = 200, **values: object) -> HTMLResponse:

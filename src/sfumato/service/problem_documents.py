@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sfumato.answers.answer import Cost
 from sfumato.errors import (
     BudgetExceeded,
     CatalogError,
@@ -11,6 +12,7 @@ from sfumato.errors import (
     QueryError,
     SfumatoError,
 )
+from sfumato.kernel.losses import PrivacyLoss
 
 TYPE = "application/problem+json"
 TITLES = {
@@ -73,6 +75,9 @@ def write_problem(status: int, code: str, detail: str, hint: str = "", **more: o
             "hint": hint, **known}  # fmt: skip
 
 
-def _show(error: SfumatoError, name: str) -> str | None:
+def _show(error: SfumatoError, name: str) -> dict[str, str] | str | None:
+    """An amount as answers write it; something else as a text."""
     found = getattr(error, name, None)
+    if isinstance(found, PrivacyLoss):
+        return Cost.from_loss(found).as_text()
     return None if found is None else str(found)

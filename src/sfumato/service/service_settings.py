@@ -18,7 +18,7 @@ class ServiceSettings:
     sources: str = ""  # the folder whose files owners may register by their path; empty: uploads only
     surveys: str = ""  # the folder of the surveys; empty: beside the accounts
     wait_seconds: float = 30.0  # a question that takes longer becomes a job
-    most_running: int = 4  # questions that one worker answers at the same time
+    most_running: int = 8  # questions that one worker answers at the same time
     pad_seconds: float = 0.0  # answers leave at multiples of it; 0: at once
     requests_per_second: float = 100.0  # of one user or address, in each worker; 0: no limit
     most_upload_bytes: int = 1 << 30
