@@ -62,7 +62,7 @@ def measure(make_id, question, groups, seed, *, small):
         engine.close()
 
 
-@pytest.mark.parametrize("rows_at_once", [2, 7, 1 << 19])
+@pytest.mark.parametrize("rows_at_once", [2, 1 << 19])
 @pytest.mark.parametrize("kind", IDS)
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_counts_are_those_of_one_query(question, kind, rows_at_once, monkeypatch):
@@ -73,12 +73,12 @@ def test_the_counts_are_those_of_one_query(question, kind, rows_at_once, monkeyp
         "sfumato.engines.duckdb.duckdb_engine.count_texts",
         lambda *arguments: counted.append(1) or text_counts.count_texts(*arguments),
     )
-    for seed in range(5):
+    for seed in range(3):
         groups = 1 + seed
         found, wanted = measure(IDS[kind], QUESTIONS[question], groups, seed, small=False)
         assert found == wanted
         assert found == measure(IDS[kind], QUESTIONS[question], groups, seed, small=True)[0]
-    assert len(counted) == 5
+    assert len(counted) == 3
 
 
 def test_a_key_that_nobody_is_counted_in_does_not_leave_the_engine():

@@ -73,11 +73,15 @@ def _end_at_units(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def _count_piece(units: Ints, keys: Ints, names: int, weights: npt.NDArray[np.float64]) -> Ints:
     """The weights of the units in each key. Sums of doubles are exact below 2**53."""
+    most = len(weights)
     different = np.ones(len(units), bool)
     different[1:] = (units[1:] != units[:-1]) | (keys[1:] != keys[:-1])
     units, keys = units[different], keys[different]
+    kept = np.ones(len(units), bool)
+    kept[most:] = units[most:] != units[:-most]  # so many places before, there is another unit
+    units, keys = units[kept], keys[kept]
+    if weights[0] == weights[-1]:
+        return np.bincount(keys, minlength=names) * int(weights[0])
     begins = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
     held = np.diff(np.append(begins, len(units)))
-    kept = np.arange(len(units)) - np.repeat(begins, held) < len(weights)
-    weighed = np.repeat(weights[np.minimum(held, len(weights)) - 1], held)
-    return np.bincount(keys[kept], weighed[kept], names).astype(np.int64)
+    return np.bincount(keys, np.repeat(weights[held - 1], held), names).astype(np.int64)
