@@ -9,7 +9,7 @@ import pytest
 from by_cell import list_by_cell
 
 import sfumato as sf
-from sfumato.catalog.dataset import Dataset, Table
+from sfumato.catalog.dataset import MOST_ROWS, Dataset, Table
 from sfumato.engines.duckdb import text_counts
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
 from sfumato.engines.reference.reference_engine import ReferenceEngine
@@ -88,19 +88,27 @@ def test_a_key_that_nobody_is_counted_in_does_not_leave_the_engine():
     assert len(found) < len(set(WORDS)) + 40
 
 
+def test_a_bound_that_nobody_reaches_takes_no_memory():
+    """A table may declare the largest bound there is. One weight for each number of keys would take terabytes."""
+    found, wanted = measure(IDS["texts"], QUESTIONS[Keys], MOST_ROWS, 1, small=False)
+    assert found == wanted
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_pieces_and_repeats_do_not_matter(seed):
     """Rows of one unit come together. How they are cut into pieces, and how often a row occurs, changes nothing."""
     random = np.random.default_rng(seed)
-    weights = np.sort(random.integers(1, 1 << 16, random.integers(1, 5)))[::-1].astype(np.float64)
+    most = int(random.integers(1, 5))
+    weights = np.sort(random.integers(1, 1 << 16, most))[::-1].tolist()
+    weigh = None if seed % 2 else lambda held: weights[held - 1]
     units = np.repeat(np.arange(30), random.integers(1, 9, 30))
     keys = np.concatenate([random.permutation(12)[:size] for size in np.bincount(units)])
     wanted = np.zeros(12, np.int64)
     for unit in range(30):
-        kept = keys[units == unit][: len(weights)]
-        wanted[kept] += int(weights[len(kept) - 1])
+        kept = keys[units == unit][:most]
+        wanted[kept] += 1 if weigh is None else weigh(len(kept))
     times = random.integers(1, 4, len(units))
     cuts = np.sort(random.integers(0, times.sum(), random.integers(0, 20)))
     pieces = zip(np.split(np.repeat(units, times), cuts), np.split(np.repeat(keys, times), cuts), strict=True)
     whole = text_counts._end_at_units(pieces)
-    assert sum(text_counts._count_piece(*piece, 12, weights) for piece in whole).tolist() == wanted.tolist()
+    assert sum(text_counts._count_piece(*piece, 12, most, weigh) for piece in whole).tolist() == wanted.tolist()

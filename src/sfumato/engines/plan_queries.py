@@ -1,7 +1,7 @@
 """The queries that measure a plan, as one engine writes them. Every engine that speaks SQL runs these."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sfumato.catalog.dataset import Table
@@ -21,11 +21,12 @@ MOST_READY = 8  # plans whose queries are kept between their check and their run
 class TextRows:
     """A query of texts and the units that have them, and how `people` counts these units.
 
-    A unit is counted in at most len(weights) texts. If these are n, it weighs weights[n - 1] in each.
+    A unit is counted in at most `most` texts. If these are n, it weighs weigh(n) in each; without `weigh`, 1.
     """
 
     query: str
-    weights: Sequence[int]
+    most: int
+    weigh: Callable[[int], int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,5 @@ class PlanQueries:
         """The rows of one text, where the number of a unit's texts is bounded. `people` reads the same rows."""
         if not names_texts(plan) or plan.unit.per_row:
             return None
-        weighed, texts = isinstance(plan.measurements[0].quantity, WeightedKeys), plan.max_groups_per_unit
-        weights = [find_weight(held) if weighed else 1 for held in range(1, texts + 1)]
-        return TextRows(self._dialect.write(lower_held_keys(plan)), weights)
+        weigh = find_weight if isinstance(plan.measurements[0].quantity, WeightedKeys) else None
+        return TextRows(self._dialect.write(lower_held_keys(plan)), plan.max_groups_per_unit, weigh)

@@ -4,7 +4,7 @@ The result is that of the query of `lower_people`, in less time and memory: Duck
 and they are counted as they come, in pieces. Part of the trusted perimeter: claim K-26.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import duckdb
 import numpy as np
@@ -35,9 +35,8 @@ def count_texts(cursor: duckdb.DuckDBPyConnection, texts: TextRows) -> tuple[lis
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE {NAMED} AS {query}")
     names = cursor.execute(f"SELECT {NAME} FROM {NAMED} ORDER BY number").fetchnumpy()[NAME]
     counted = np.zeros(len(names), np.int64)
-    weights = np.array(texts.weights, np.float64)
     for units, keys in _end_at_units(_read_in_order(cursor, texts.query)):
-        counted += _count_piece(units, keys, len(names), weights)
+        counted += _count_piece(units, keys, len(names), texts.most, texts.weigh)
     cursor.execute(f"DROP TABLE {NAMED}")
     return names[counted > 0].tolist(), counted[counted > 0]
 
@@ -71,17 +70,18 @@ def _end_at_units(pieces: Iterable[Piece]) -> Iterator[Piece]:
         yield rest
 
 
-def _count_piece(units: Ints, keys: Ints, names: int, weights: npt.NDArray[np.float64]) -> Ints:
+def _count_piece(units: Ints, keys: Ints, names: int, most: int, weigh: Callable[[int], int] | None) -> Ints:
     """The weights of the units in each key. Sums of doubles are exact below 2**53."""
-    most = len(weights)
     different = np.ones(len(units), bool)
     different[1:] = (units[1:] != units[:-1]) | (keys[1:] != keys[:-1])
     units, keys = units[different], keys[different]
     kept = np.ones(len(units), bool)
     kept[most:] = units[most:] != units[:-most]  # so many places before, there is another unit
     units, keys = units[kept], keys[kept]
-    if weights[0] == weights[-1]:
-        return np.bincount(keys, minlength=names) * int(weights[0])
+    if weigh is None:
+        return np.bincount(keys, minlength=names)
     begins = np.flatnonzero(np.append(True, units[1:] != units[:-1])[: len(units)])
     held = np.diff(np.append(begins, len(units)))
-    return np.bincount(keys, np.repeat(weights[held - 1], held), names).astype(np.int64)
+    sizes, places = np.unique(held, return_inverse=True)
+    weights = np.array([weigh(int(size)) for size in sizes], np.float64)[places]
+    return np.bincount(keys, np.repeat(weights, held), names).astype(np.int64)
