@@ -164,7 +164,7 @@ def away_from_zero(measured, row, most, *, per_row):
 
 
 def other_order(texts, unit):
-    return RIGHT["_order"](texts, f"{unit}!")
+    return RIGHT["find_place"](texts, f"{unit}!")
 
 
 def other_place(row):
@@ -181,10 +181,10 @@ def zero_for_null(function, values):
 
 
 WRONG = {
-    "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "_order": other_order,
+    "_nearest": floored, "_contribution": without_bound, "_contribution ": away_from_zero, "find_place": other_order,
     "_place": other_place, "_of_unit": never_clamped, "_apply": zero_for_null,
 }  # fmt: skip
-WHERE = {"_contribution": reference_engine, "_order": reference_engine, "_apply": evaluate}
+WHERE = {"_contribution": reference_engine, "find_place": reference_engine, "_apply": evaluate}
 RIGHT = {name.strip(): getattr(WHERE.get(name.strip(), reference_rows), name.strip()) for name in WRONG}
 
 

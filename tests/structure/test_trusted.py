@@ -20,7 +20,7 @@ from count_trusted import (
 )
 from test_imports import EVERYTHING, import_graph, module_name
 
-MOST_LINES = 4_087  # a ceiling of its own: a row in the document does not raise it
+MOST_LINES = 4_175  # a ceiling of its own: a row in the document does not raise it
 LIMIT = 3_000  # of the core when its structure was finished
 ADDED = re.compile(r"^\| [^|]+ \| (-?[0-9,]+) \| K-[^|]+ \|$", re.MULTILINE)  # what each later feature added
 LISTED = list(list_trusted(DOCUMENT.read_text()))

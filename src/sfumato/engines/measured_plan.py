@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sfumato.engines.measured_cells import HeldKeys, Rows, collect_aggregates, collect_texts, names_texts
-from sfumato.engines.plan_queries import PlanQueries
+from sfumato.engines.plan_queries import PlanQueries, Queries
 from sfumato.errors import EngineFailed, KernelFault
 from sfumato.kernel.plan import BoundedPlan
 from sfumato.kernel.release import ExactAggregates
@@ -21,8 +21,8 @@ class ResultReader(Protocol):
         """All rows. Sums are integers."""
         ...
 
-    def read_texts(self, query: str) -> tuple[Sequence[str], npt.NDArray[np.int64]]:
-        """The two columns of a result: a key of one text, and its units."""
+    def read_texts(self, queries: Queries) -> tuple[Sequence[str], npt.NDArray[np.int64]]:
+        """The keys and their units, of a plan that counts the units of one text and measures nothing else."""
         ...
 
     def read_holders(self, query: str) -> Rows | HeldKeys:
@@ -60,7 +60,7 @@ def measure_plan(
 def _read_results(queries: PlanQueries, plan: BoundedPlan, reader: ResultReader) -> ExactAggregates:
     found = queries.find(plan)
     if names_texts(plan) and found.people is not None:
-        return collect_texts(plan, *reader.read_texts(found.people))
+        return collect_texts(plan, *reader.read_texts(found))
     read_people = reader.read_holders if plan.holds_pairs else reader.read_rows
     people = None if found.people is None else read_people(found.people)
     added = None if found.added is None else reader.read_rows(found.added)

@@ -1,19 +1,32 @@
 """The queries that measure a plan, as one engine writes them. Every engine that speaks SQL runs these."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sfumato.catalog.dataset import Table
-from sfumato.engines.measured_cells import Added
+from sfumato.engines.measured_cells import Added, names_texts
 from sfumato.engines.plan_agrees import check_nullability, check_source
 from sfumato.engines.sql.dialect import Dialect
-from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_people
+from sfumato.engines.sql.lowering import lower, lower_bins, lower_different, lower_held_keys, lower_people
 from sfumato.ingest.pinned_rows import find_grids
 from sfumato.kernel.plan import BoundedPlan, Choice, Different, Grid, Keys, People, WeightedKeys
 from sfumato.kernel.row_sources import Scan
+from sfumato.kernel.weighted_keys import find_weight
 
 MOST_READY = 8  # plans whose queries are kept between their check and their run
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """A query of texts and the units that have them, and how `people` counts these units.
+
+    A unit is counted in at most `most` texts. If these are n, it weighs weigh(n) in each; without `weigh`, 1.
+    """
+
+    query: str
+    most: int
+    weigh: Callable[[int], int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,7 @@ class Queries:
     people: str | None
     added: str | None
     apart: Mapping[str, str]
+    texts: TextRows | None = None  # if `people` counts the units of one text, and units are people
 
     def __iter__(self) -> Iterator[str]:
         return (query for query in (self.people, self.added, *self.apart.values()) if query is not None)
@@ -78,4 +92,12 @@ class PlanQueries:
             write(lower_people(plan)) if counted and (plan.cells or plan.holds_pairs or not adds) else None,
             write(lower(plan, stored)) if adds else None,
             apart,
+            self._find_text_rows(plan),
         )
+
+    def _find_text_rows(self, plan: BoundedPlan) -> TextRows | None:
+        """The rows of one text, where the number of a unit's texts is bounded. `people` reads the same rows."""
+        if not names_texts(plan) or plan.unit.per_row:
+            return None
+        weigh = find_weight if isinstance(plan.measurements[0].quantity, WeightedKeys) else None
+        return TextRows(self._dialect.write(lower_held_keys(plan)), plan.max_groups_per_unit, weigh)

@@ -20,7 +20,7 @@ from sfumato.kernel.strategies import Matrix, check_matrices
 
 MOST_STEPS = 1 << 53  # engines clamp in doubles before they cast
 MOST_SPAN = 1 << 15  # of Thirds and Curve, in steps: they are squared
-LOWERING_VERSION = 3  # of what an engine computes for a plan: raised when that changes
+LOWERING_VERSION = 4  # of what an engine computes for a plan: raised when that changes
 ROW_WEIGHT_EXPONENT = -16  # a person's rows weigh min(1, r/n) each, in steps of 2**-16
 KEY_WEIGHT_EXPONENT = -16  # a person's n undeclared keys weigh 1/sqrt(n) each, in steps of 2**-16
 

@@ -135,8 +135,8 @@ class _CursorReader:
     def read_rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.cursor.execute(query).fetchall()
 
-    def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-        rows = self.read_rows(query)
+    def read_texts(self, queries: Queries) -> tuple[list[str], npt.NDArray[np.int64]]:
+        rows = self.read_rows(str(queries.people))
         return [str(row[0]) for row in rows], np.array([row[1] for row in rows], np.int64)
 
     def read_holders(self, query: str) -> list[tuple[Any, ...]]:

@@ -12,6 +12,8 @@ from sfumato.row_meanings.evaluate import Row, evaluate
 
 Placed = tuple[WeightedRow, int]  # a row, and the number of its cell
 FAR, FINE = 2.0**62, 2.0**53
+PRIME = 2**31 - 1
+FIGURES = str.maketrans("abcdef", "012345")
 
 
 def count_different(quantity: Different, placed: Sequence[Placed], cells: int, plan: BoundedPlan) -> list[int]:
@@ -45,24 +47,33 @@ def read_keys(keys: Iterable[Key], row: Row) -> list[Scalar]:
     ]
 
 
-def hash_texts(texts: Sequence[str], unit: Scalar) -> str:
-    """The hash by which the cells and pairs of one unit are put in order."""
-    joined = "".join(f"{text}:" for text in texts) + str(unit)
-    return hashlib.md5(joined.encode(), usedforsecurity=False).hexdigest()
+def find_place(texts: Sequence[str], unit: Scalar) -> int:
+    """The place of a cell or pair in the order of one unit, which decides which of too many are kept."""
+    first, second = _read_numbers("".join(f"{text}:" for text in texts))
+    name = str(unit)
+    short = name.isascii() and name.isdigit() and len(name) <= 15
+    number = int(name) % PRIME if short else _read_numbers(name)[0]
+    return (first * number + second) % PRIME
+
+
+def _read_numbers(text: str) -> tuple[int, int]:
+    """Two numbers from a hash of a text: each of 15 digits, modulo a prime."""
+    digits = hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().translate(FIGURES)
+    return int(digits[:15]) % PRIME, int(digits[15:30]) % PRIME
 
 
 def _is_counted(key: Key, part: tuple[str, Scalar]) -> bool:
     return part[1] is not None if key.values is None else part in make_key(key.values)
 
 
-def _place(keys: Sequence[Key], values: Sequence[Scalar], unit: Scalar) -> tuple[str, list[str], list[float]]:
+def _place(keys: Sequence[Key], values: Sequence[Scalar], unit: Scalar) -> tuple[int, list[str], list[float]]:
     """The sort key of a unit's pairs. Different pairs have different ones."""
     doubles = [may_be_negative_zero(key.expression) for key in keys]
     texts = [
         _write_real(float(value)) if double else key_text(value)  # type: ignore[arg-type] # a double is a number
         for value, double in zip(values, doubles, strict=True)
     ]
-    return hash_texts(texts, unit), texts, [float(v) for v, double in zip(values, doubles, strict=True) if double]  # type: ignore[arg-type]
+    return find_place(texts, unit), texts, [float(v) for v, double in zip(values, doubles, strict=True) if double]  # type: ignore[arg-type]
 
 
 def _write_real(value: float) -> str:

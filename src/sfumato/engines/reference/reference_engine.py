@@ -9,7 +9,7 @@ from typing import assert_never
 import numpy as np
 
 from sfumato.engines.measured_cells import Added, Bins, Cells, compute_integers, list_addends, number_bins
-from sfumato.engines.reference.reference_distinct import Placed, count_different, hash_texts, read_keys
+from sfumato.engines.reference.reference_distinct import Placed, count_different, find_place, read_keys
 from sfumato.engines.reference.reference_rows import WeightedRow, key_text, passes, quantise, read_rows
 from sfumato.kernel.expressions import Column, Scalar
 from sfumato.kernel.key_rounds import Holdings
@@ -95,10 +95,6 @@ def key_values(plan: BoundedPlan, row: Row) -> list[Scalar]:
     return read_keys(plan.keys, row)
 
 
-def _order(texts: Sequence[str], unit: Scalar) -> str:
-    return hash_texts(texts, unit)
-
-
 def _count_units(
     placed: Sequence[Placed], cells: int, plan: BoundedPlan, weigh: Callable[[int], int] = lambda _: 1
 ) -> list[int]:
@@ -121,7 +117,7 @@ def _list_kept(placed: Sequence[Placed], plan: BoundedPlan) -> Iterator[tuple[in
         unit: Scalar = number if plan.unit.per_row else row.unit
         cells_of_unit.setdefault(unit, {})[cell] = tuple(map(key_text, key_values(plan, row.values)))
     for place, (unit, reached) in enumerate(cells_of_unit.items()):
-        ordered = sorted((_order(texts, unit), texts, cell) for cell, texts in reached.items())
+        ordered = sorted((find_place(texts, unit), texts, cell) for cell, texts in reached.items())
         yield from ((place, cell) for _, _, cell in ordered[: plan.max_groups_per_unit])
 
 

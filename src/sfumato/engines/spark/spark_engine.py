@@ -14,7 +14,7 @@ from sqlglot.dialects.spark import Spark
 
 from sfumato.catalog.dataset import Table
 from sfumato.engines.measured_plan import check_binding, measure_plan
-from sfumato.engines.plan_queries import PlanQueries
+from sfumato.engines.plan_queries import PlanQueries, Queries
 from sfumato.engines.spark.bound_queries import BoundQueries
 from sfumato.engines.spark.own_session import Session, check_session, open_own_session
 from sfumato.engines.spark.preparing import PreparedTable, Workplace, prepare_table
@@ -135,8 +135,8 @@ class _FrameReader:
         columns = [_read_column(column.to_pylist()) for column in self._run(query)]
         return list(zip(*columns, strict=True))
 
-    def read_texts(self, query: str) -> tuple[list[str], npt.NDArray[np.int64]]:
-        texts, units = self._run(query)
+    def read_texts(self, queries: Queries) -> tuple[list[str], npt.NDArray[np.int64]]:
+        texts, units = self._run(str(queries.people))
         return texts.to_pylist(), units.to_numpy()
 
     def read_holders(self, query: str) -> list[tuple[Any, ...]]:

@@ -31,8 +31,20 @@ from sfumato.engines.sql.scalars import (
     round_half_up,
     write_real,
 )
+from sfumato.engines.sql.selection_order import number_unit, place_pair
 from sfumato.engines.sql.source_sql import lower_from
-from sfumato.ingest.hidden_names import BIN, DIFFERENT, KEY, NUMBER, OF_UNITS, PAIRS, ROUNDED, SCALED, UNIT
+from sfumato.ingest.hidden_names import (
+    BIN,
+    DIFFERENT,
+    KEY,
+    NUMBER,
+    OF_UNITS,
+    PAIRS,
+    ROUNDED,
+    SCALED,
+    UNIT,
+    UNIT_NUMBER,
+)
 from sfumato.kernel.expressions import Column, Expression, collect_columns, may_be_negative_zero
 from sfumato.kernel.plan import (
     KEY_WEIGHT_EXPONENT,
@@ -131,11 +143,25 @@ def lower_people(plan: BoundedPlan) -> exp.Select:
         rows = inside.select(exp.alias_(lower_integer(1), "one"))
         rows = rows if plan.cells is not None else _keep_declared(rows, _read_keys(plan), plan.keys)
         return counted.from_(rows.subquery("inside"))
-    inside = inside.select(exp.alias_(read_column(UNIT), "unit")).distinct()
     texts = [exp.cast(column, TEXT) for column in _read_keys(plan)]
-    declared = _keep_declared(inside, _read_keys(plan), plan.keys)  # others must not use up the g cells
+    declared = _select_held(plan, inside.distinct())
     columns = [*_read_keys(plan), *([exp.column("unit")] if plan.holds_pairs else [])]
     return _keep_least(counted, declared, columns, texts, [], most=plan.max_groups_per_unit)
+
+
+def lower_held_keys(plan: BoundedPlan) -> exp.Select:
+    """The query of keys and the units that hold them, as often as they occur.
+
+    Claim: K-26. The SQL computes what the plan's operators say, and no data can make it fail.
+    Requires: a snapshot as ingest/pinned_rows.py writes it.
+    Checked by: tests/engines/test_text_counts.py::test_the_counts_are_those_of_one_query
+    """
+    return _select_held(plan, _filter(plan, []).select(*_name_keys(plan)))
+
+
+def _select_held(plan: BoundedPlan, inside: exp.Select) -> exp.Select:
+    """Keys and units. Undeclared values of declared keys are left out: they must not use up the g cells."""
+    return _keep_declared(inside.select(exp.alias_(read_column(UNIT), "unit")), _read_keys(plan), plan.keys)
 
 
 def _weigh_key(plan: BoundedPlan) -> exp.Expression:
@@ -196,20 +222,23 @@ def _keep_least(
     *,
     most: int,
 ) -> exp.Select:
-    """Select from at most so many rows of each unit: those least by a hash of texts and unit, by texts, by `last`.
+    """Select from at most so many rows of each unit: those least by `place_pair`, by texts, by `last`.
 
     Only the rows of units that have more are sorted. The number of a unit's rows is the column HELD_KEYS. The names
     of tables have the number of texts: Spark moves those of keys and of their different values to one place.
     """
-    parts = [part for text in texts for part in (text.copy(), exp.Literal.string(":"))]
     unit, held, pairs = exp.column("unit"), exp.column(HELD_KEYS), f"{PAIRS}_{len(texts)}"
-    order = [exp.MD5(this=exp.Concat(expressions=[*parts, exp.cast(unit.copy(), TEXT)])), *texts, *last]
+    order = [place_pair(texts, exp.column(UNIT_NUMBER)), *texts, *last]
     place = exp.Window(
         this=exp.RowNumber(),
         partition_by=[unit],
         order=exp.Order(expressions=[exp.Ordered(this=term) for term in order]),
     )
-    held_by_unit = exp.select("unit", exp.alias_(exp.Count(this=exp.Star()), HELD_KEYS)).from_(pairs).group_by("unit")
+    counted = exp.Count(this=exp.Star())
+    too_many = exp.GT(this=counted.copy(), expression=lower_integer(most))
+    number = exp.Case(ifs=[exp.If(this=too_many, true=number_unit(unit.copy()))])
+    held_by_unit = exp.select("unit", exp.alias_(counted, HELD_KEYS), exp.alias_(number, UNIT_NUMBER))
+    held_by_unit = held_by_unit.from_(pairs).group_by("unit")
     both = exp.select("*").from_(pairs).join(f"{OF_UNITS}_{len(texts)}", using=["unit"], join_type="inner")
     few = both.where(exp.LTE(this=held, expression=lower_integer(most)))
     many = both.where(exp.GT(this=held.copy(), expression=lower_integer(most)))
