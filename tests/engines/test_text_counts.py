@@ -12,7 +12,9 @@ import sfumato as sf
 from sfumato.catalog.dataset import MOST_ROWS, Dataset, Table
 from sfumato.engines.duckdb import text_counts
 from sfumato.engines.duckdb.duckdb_engine import DuckDBEngine
+from sfumato.engines.reference import reference_distinct
 from sfumato.engines.reference.reference_engine import ReferenceEngine
+from sfumato.engines.sql import selection_order
 from sfumato.kernel.plan import Keys, WeightedKeys
 from sfumato.planning.planner import choose_plan
 from sfumato.query.bind import bind
@@ -57,7 +59,9 @@ def measure(make_id, question, groups, seed, *, small):
         names = [row[0] for row in engine._connection.execute('DESCRIBE "t"').fetchall()]
         held = engine._connection.execute('SELECT * FROM "t"').fetchall()
         by_hand = ReferenceEngine({"t": [dict(zip(names, row, strict=True)) for row in held]})
-        return list_by_cell(engine.aggregate(plan), plan), list_by_cell(by_hand.aggregate(plan), plan)
+        found = engine.aggregate(plan)
+        assert all(found._integers[plan.measurements[0].name])  # `list_by_cell` leaves out keys that nobody has
+        return list_by_cell(found, plan), list_by_cell(by_hand.aggregate(plan), plan)
     finally:
         engine.close()
 
@@ -86,6 +90,15 @@ def test_a_key_that_nobody_is_counted_in_does_not_leave_the_engine():
     found, wanted = measure(IDS["texts"], QUESTIONS[Keys], 1, 1, small=False)
     assert found == wanted
     assert len(found) < len(set(WORDS)) + 40
+
+
+def test_keys_at_one_place_are_in_the_order_of_their_texts(monkeypatch):
+    for module in (selection_order, reference_distinct):
+        monkeypatch.setattr(module, "PRIME", 3)
+    for seed in range(3):
+        found, wanted = measure(IDS["texts"], QUESTIONS[Keys], 3, seed, small=False)
+        assert found == wanted
+        assert found == measure(IDS["texts"], QUESTIONS[Keys], 3, seed, small=True)[0]
 
 
 def test_a_bound_that_nobody_reaches_takes_no_memory():
