@@ -46,6 +46,6 @@ RESULT_FUNCTIONS = (
     "SUBSTRING", "LENGTH", "LEFT", "RIGHT", "REPLACE", "LPAD", "RPAD", "STARTS_WITH", "ENDS_WITH", "CONTAINS",
     "STRFTIME", "FORMAT", "GREATEST", "LEAST", "SQRT", "LN", "LOG", "LOG10", "LOG2", "EXP", "POWER", "POW",
     "RATIO_TO_REPORT", "MOD", "SIGN", "TRUNC", "LAST_DAY", "GROUPING", "GROUPING_ID", "SIN", "COS", "TAN",
-    "ASIN", "ACOS", "ATAN", "SINH", "COSH", "TANH", "DEGREES", "RADIANS", "CBRT",
+    "ASIN", "ACOS", "ATAN", "SINH", "COSH", "TANH", "DEGREES", "RADIANS", "CBRT", "DP_INTERVAL_LOW", "DP_INTERVAL_HIGH",
 )  # fmt: skip
 RESULT_ONLY = (exp.Window, exp.Qualify, exp.Rollup, exp.Cube, exp.GroupingSets)
