@@ -35,7 +35,7 @@ def doubling(inner, wrap, times):
 HOSTILE = {
     "count over": "SELECT COUNT(*) OVER () FROM people",
     "avg over": "SELECT AVG(age) OVER (PARTITION BY city) FROM people",
-    "sum distinct": "SELECT STDDEV(DISTINCT age) FROM people",
+    "sum distinct": "SELECT SUM(DISTINCT note) FROM people",
     "count of two": "SELECT COUNT(age, pay) FROM people",
     "count distinct column": "SELECT COUNT(DISTINCT 7) FROM people",
     "count distinct of two": "SELECT COUNT(DISTINCT id, age) FROM people",
@@ -161,7 +161,7 @@ HOSTILE = {
     "own column": "SELECT COUNT(*) FROM people WHERE __sfumato_unit = 'a'",
     "rowid": "SELECT COUNT(*) FROM people WHERE rowid = 3",
     "id shown": "SELECT id, COUNT(*) FROM people GROUP BY id",
-    "id compared": "SELECT COUNT(*) FROM people WHERE id = 'a'",
+    "id compared": "SELECT COUNT(*) FROM people WHERE id = note",
     "row shown": "SELECT age, COUNT(*) FROM people",
     "million groups": "SELECT COUNT(*) FROM people GROUP BY age, age + 0 > 1, FLOOR(age * 10), FLOOR(age * 11)",
     "sum of text": "SELECT SUM(note) FROM people",

@@ -223,7 +223,6 @@ order by class, name;
 --~ ) as subq
 --~ order by class, name
 
---: refused syntax, missing: columns that a key of a public table decides
 select 	facs.name as name,
 	facs.initialoutlay/((sum(case
 			when memid = 0 then slots * facs.guestcost

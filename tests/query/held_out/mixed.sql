@@ -56,11 +56,9 @@ ORDER BY num_services DESC
 LIMIT 3;
 
 --= SQLite/DuckDB taxi tutorial (voagi.com)
---: refused syntax, missing: ORDER BY in a subquery
 SELECT hour_of_day, COUNT(1) as num_trips, ROUND(3600 * SUM(distance) / SUM(trip_seconds), 2) as avg_speed FROM ( SELECT CAST(STRFTIME('%H', pickup_datetime) AS INT) AS hour_of_day, trip_seconds, distance FROM taxi WHERE pickup_datetime > '2016-01-01' AND pickup_datetime < '2016-04-01' ORDER BY hour_of_day) GROUP BY hour_of_day ORDER BY hour_of_day;
 
 --= PostgreSQL manual queries.sgml
---: refused syntax, missing: a public table without partners in an outer join
 SELECT product_id, p.name, (sum(s.units) * p.price) AS sales
     FROM catalogue p LEFT JOIN units s USING (product_id)
     GROUP BY product_id, p.name, p.price;

@@ -1,5 +1,5 @@
 --= docs.snowflake.com tutorials/diff-privacy
---: refused unknown-name, missing: DP_INTERVAL_LOW
+--: about
 SELECT COUNT(DISTINCT patient_id) as c,
   DP_INTERVAL_LOW(c) as LOW,
   DP_INTERVAL_HIGH(c) as HIGH
@@ -8,7 +8,6 @@ SELECT COUNT(DISTINCT patient_id) as c,
 --~ SELECT COUNT(DISTINCT patient_id), COUNT(DISTINCT patient_id), COUNT(DISTINCT patient_id) FROM dp_tutorial_diabetes_survey WHERE income_code = 5
 
 --= docs.snowflake.com differential-privacy-analyst (code index 68525739257, 40948033949)
---: refused syntax, missing: a grouped public table in a join
 SELECT COUNT(*)
   FROM patients
   LEFT JOIN (SELECT zip_code, ANY_VALUE(state) AS residence_state
@@ -21,7 +20,6 @@ SELECT COUNT(DISTINCT patient_id)
   FROM patients
   WHERE insurance_type = 'Commercial';
 
---: refused syntax, missing: ANY_VALUE of a column in a join
 SELECT COUNT(bmi)
   FROM (SELECT patient_id, ANY_VALUE(bmi) as bmi, ANY_VALUE(state) as state
       FROM patients AS p
@@ -37,13 +35,12 @@ SELECT COUNT(num_visits)
         GROUP BY patient_id)
   WHERE num_visits > 0 AND num_visits < 20;
 
---: refused syntax, missing: a computed column without a name
 SELECT COUNT(*)
 FROM (SELECT patient_id, COUNT(visit_reason) FROM doctor_visits GROUP BY patient_id) AS g1
     INNER JOIN (SELECT * FROM patients) AS g2
     ON g1.patient_id=g2.patient_id;
 
---: refused unknown-name, missing: DP_INTERVAL_LOW
+--: about
 SELECT insurance_type, COUNT(x) AS c, DP_INTERVAL_LOW(c) FROM (SELECT insurance_type, 1 + bmi AS x FROM patients) GROUP BY insurance_type
 --~ SELECT insurance_type, COUNT(bmi), COUNT(bmi) FROM patients GROUP BY 1
 
@@ -65,7 +62,7 @@ ORDER BY avg_salary DESC;
 --~ GROUP BY DEPARTMENT
 --~ ORDER BY avg_salary DESC
 
---: refused unknown-name, missing: DP_INTERVAL_LOW
+--: about
 -- DATA USER: how many employees earn $100K–$150K per department?
 SELECT
     department,

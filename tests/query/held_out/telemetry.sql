@@ -36,7 +36,6 @@ SELECT age, married, COUNT(*) AS n, SUM(income) AS income FROM PUMS.PUMS GROUP B
 --~ SELECT age, married, COUNT(*) AS n, SUM(income) AS inc FROM PUMS GROUP BY age, married ORDER BY inc DESC LIMIT 50
 
 --= opendp/smartnoise-sdk sql/tests/query/queries/compare/compare.sql
---: refused syntax, missing: an alias of a join in brackets
 SELECT OEM, TrialGroup, COUNT(DeviceID) AS N, SUM(Crashes) FROM (
        SELECT Crashes, T.* FROM Telemetry.Crashes JOIN (
         SELECT DeviceID, OEM, TrialGroup FROM
@@ -45,7 +44,6 @@ SELECT OEM, TrialGroup, COUNT(DeviceID) AS N, SUM(Crashes) FROM (
       ) AS Z GROUP BY OEM, TrialGroup ORDER BY OEM, TrialGroup;
 --~ SELECT OEM, TrialGroup, COUNT(*), SUM(c.Crashes) FROM Crashes c JOIN Census USING (DeviceID) JOIN Rollouts USING (DeviceID) GROUP BY ALL ORDER BY 1, 2
 
---: refused syntax, missing: an alias of a join in brackets
 SELECT  TrialGroup, COUNT(DeviceID) AS N, AVG(Temperature) FROM (
        SELECT TC.*, T.TrialGroup, T.OEM FROM Telemetry.Crashes AS TC JOIN (
         SELECT DeviceID, OEM, TrialGroup FROM

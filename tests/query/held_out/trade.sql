@@ -7,7 +7,6 @@ SELECT COUNT(*)
       FROM orders JOIN recommendations ON orders.customer_id = recommendations.customer_id
       WHERE orders.product_id = 1
 
---: refused syntax, missing: two columns of one name that nothing names
 WITH t1 AS
         (SELECT * FROM orders JOIN customers ON orders.customer_id = customers.customer_id)
       SELECT COUNT(*) FROM t1 JOIN orders ON t1.order_id = orders.order_id

@@ -92,7 +92,6 @@ GROUP BY item;
 --~ SELECT item, COUNT(*) FROM professors GROUP BY item
 
 --= GoogleCloudPlatform fhir_synthea dp queries (code index 45940798129, 45996391088; struct fields as columns)
---: refused unknown-name, missing: TIMESTAMP(x)
 -- retrieves the average duration of ambulatory encounters ('AMB')
 SELECT
 WITH DIFFERENTIAL_PRIVACY
