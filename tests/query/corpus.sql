@@ -402,7 +402,6 @@ SELECT COUNT(*) FROM (SELECT DISTINCT patient_id FROM visits WHERE cost > 100) t
 
 SELECT city, sex, COUNT(*) AS n FROM patients GROUP BY (city, sex)
 
---: refused syntax
 SELECT COUNT(*) FROM (SELECT DISTINCT patient_id, site FROM visits) t
 
 --: refused syntax

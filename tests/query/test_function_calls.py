@@ -87,6 +87,8 @@ OURS = {  # functions that DuckDB writes differently, or does not have; what has
         "SPLIT_PART(city, 'o', -1)", "TIMESTAMPDIFF(YEAR, born, DATE '2020-02-28')":
         "DATE_SUB('year', born, DATE '2020-02-28')", "TIMESTAMPDIFF(hour, seen, TIMESTAMP '2020-06-15 12:30:00')":
         "DATE_SUB('hour', DATE_TRUNC('second', seen), TIMESTAMP '2020-06-15 12:30:00')",
+    "TIMESTAMP(born)": "CAST(born AS TIMESTAMP)", "DATETIME(seen)": "CAST(seen AS TIMESTAMP)",
+    "STRFTIME('%m', born)": "STRFTIME(born, '%m')",
     "NVL2(age, 1, 0)": "CASE WHEN age IS NOT NULL THEN 1 ELSE 0 END",
     "INITCAP(city)": "UPPER(SUBSTR(city, 1, 1)) || LOWER(SUBSTR(city, 2))",
     "cost / (pay / 60.0)": "cost / (pay / 60.0)",

@@ -9,6 +9,7 @@ from sfumato.answering.present_answer import PlannedQuery, present_answer
 from sfumato.answering.receipt import compute_population_cost
 from sfumato.answers.answer import Answer
 from sfumato.answers.finished_answer import Bill, finish_answer
+from sfumato.answers.interval_columns import add_interval_columns
 from sfumato.errors import InvalidParameter
 from sfumato.kernel.losses import ZCDP, PureDP
 from sfumato.number_arguments import Number
@@ -55,7 +56,8 @@ def answer_together(  # noqa: PLR0917 - its caller names what it passes
     bill = Bill(receipt.cost, compute_population_cost(receipt.taken), certified.certificate.loss)
     if query.finish is None:
         raise AssertionError("a question of several queries has a finish")
-    return finish_answer(parts, query.finish, bill, together=query.together)
+    made = finish_answer(parts, query.finish, bill, together=query.together)
+    return add_interval_columns(made, query.interval_columns)
 
 
 def refuse_several(query: Query, where: str, hint: str = ALONE) -> None:

@@ -10,6 +10,7 @@ from sfumato.answering.receipt import Receipt, compute_population_cost
 from sfumato.answers.answer import Answer, Cost
 from sfumato.answers.disclosure import ReleasedLoss, write_statement
 from sfumato.answers.finished_answer import finish_answer
+from sfumato.answers.interval_columns import add_interval_columns
 from sfumato.answers.make_answer import Payment, make_answer
 from sfumato.answers.output_sensitivity import ColumnSensitivity
 from sfumato.answers.released_values import Reading
@@ -64,6 +65,8 @@ def present_answer(
 
     query = asked.query
     made = make_answer(query, asked.planned, certificate, reading, asked.confidence, paid, sign)
-    if query.finish is None or not finished:
+    if not finished:
         return made
-    return finish_answer([made], query.finish, together=query.together)
+    if query.finish is not None:
+        made = finish_answer([made], query.finish, together=query.together)
+    return add_interval_columns(made, query.interval_columns)

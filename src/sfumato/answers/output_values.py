@@ -81,6 +81,9 @@ def select_cells(
         kept = np.flatnonzero(np.broadcast_to(aggregates[0], cells) >= least).tolist()
     if query.having is not None:
         kept = np.flatnonzero(np.broadcast_to(passes(query.having, aggregates, keys), cells)).tolist()
+    for possible in query.possible_keys:
+        columns = [keys[index] for index in possible.indexes]
+        kept = [cell for cell in kept if tuple(column[cell] for column in columns) in possible.rows]
     for term in reversed(query.order):
         kept = _sort_cells(kept, term, np.broadcast_to(evaluate(term.by, aggregates, keys), cells))
     return kept[query.offset :][: query.limit]

@@ -1,5 +1,6 @@
 """The SQL over released rows, as DuckDB runs it, and which of its columns show a released column unchanged."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,10 +8,13 @@ from sqlglot import exp
 from sqlglot.dialects import DuckDB
 
 from sfumato.catalog.names import fold
+from sfumato.query.date_arithmetic import FORMAT, FORMAT_HINT, convert_format
+from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Finish, KeyRef, Query
 from sfumato.query.released_tables import ROW, check_finish
 from sfumato.query.row_expressions import has_aggregate
 
+NUMBER_FORMAT = "Write FORMAT('{:.2f}', x), or ROUND(x, 2): both are free."
 RELEASED = "sfumato_released"  # the metadata key of a SELECT of all columns of one release
 CLAUSES = ("where", "qualify", "order")
 SINGLE = ("group", "distinct", "joins", "having")  # with one of these, a row is not made from one released row
@@ -143,6 +147,10 @@ def find_path(select: exp.Select) -> ReleasedPath | None:
 def _print(tree: exp.Expr) -> str:
     """The text for DuckDB. Numbers with a point are doubles, and a cast that fails gives NULL."""
     made = tree.copy()
+    for call in list(made.find_all(exp.ToChar, exp.Anonymous)):
+        written = _write_date(call)
+        if written is not None:
+            call.replace(written)
     for node in list(made.find_all(exp.Literal, exp.Cast)):
         if isinstance(node, exp.Literal):
             if not node.is_string and "." in str(node.this) and "e" not in str(node.this).lower():
@@ -150,3 +158,21 @@ def _print(tree: exp.Expr) -> str:
         elif not isinstance(node, exp.TryCast):
             node.replace(exp.TryCast(this=node.this.copy(), to=node.args["to"].copy(), safe=True))
     return made.sql(dialect=DuckDB, identify=True, comments=False)
+
+
+def _write_date(node: exp.Expr) -> exp.Expr | None:
+    """TO_CHAR(d, 'YYYY-MM'), DATE_FORMAT(d, '%Y-%m') and FORMAT_DATE('%Y-%m', d) -> STRFTIME(d, '%Y-%m')."""
+    given = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.args.get("format")]
+    name = str(node.this).upper() if isinstance(node, exp.Anonymous) else "TO_CHAR"
+    if name not in ("TO_CHAR", "DATE_FORMAT", "FORMAT_DATE") or len(given) != 2:
+        return None
+    value, form = given if name != "FORMAT_DATE" else reversed(given)
+    if not isinstance(form, exp.Literal) or not form.is_string:
+        raise build_syntax_refusal(node, f"{name}[at] needs a constant format", FORMAT_HINT)
+    text = str(form.this)
+    if name == "TO_CHAR" and not re.search("[A-Z]{2}", text.replace("FM", "")):
+        raise build_syntax_refusal(node, "TO_CHAR[at] of a number is not supported", NUMBER_FORMAT)
+    text = convert_format(text) if name == "TO_CHAR" else text
+    if not FORMAT.fullmatch(text):
+        raise build_syntax_refusal(node, f"This format[at] of {name} is not supported", FORMAT_HINT)
+    return exp.TimeToStr(this=value.copy(), format=exp.Literal.string(text))

@@ -21,10 +21,12 @@ from sfumato.query.parse import DP_OPTIONS, build_syntax_refusal, locate_errors,
 from sfumato.query.per_unit import bind_per_unit, refuse_missing_id
 from sfumato.query.projection import bind_projection
 from sfumato.query.query import Typed
-from sfumato.query.relation import FromItem, Relation, Scope
+from sfumato.query.relation import FromItem, Relation, Scope, refuse_second
 from sfumato.query.row_expressions import RowBinder, flatten, has_aggregate
 from sfumato.query.row_subqueries import join_subqueries
+from sfumato.query.rows_of_nobody import Sides, ignores_rows_of_nobody
 from sfumato.query.schema_names import check_schema
+from sfumato.query.single_rows import take_single_values
 from sfumato.query.source_outline import MOST_SCANS, outline_source
 from sfumato.query.tokens import SHORTEN
 from sfumato.query.with_clause import CTEs, collect_ctes
@@ -67,7 +69,7 @@ class FromBinder:
         pending = list(joins)
         while pending:
             join = _take_next_join(pending, first, conditions)
-            first, conditions = self._bind_join(first, join, known, conditions, _list_named_columns(tree, join))
+            first, conditions = self._bind_join(first, join, known, conditions, tree)
         binder = RowBinder(first.scope)
         filters = [found for condition in conditions for found in binder.bind_conditions(condition)]
         return first.filter(filters) if filters else first
@@ -143,11 +145,12 @@ class FromBinder:
             return self._bind_subquery(self._compare_ids(node), collect_ctes(node, ctes), prefix)
         if not isinstance(node, exp.Select):
             raise build_syntax_refusal(node, "A subquery must be one SELECT", "Write (SELECT ... FROM ...).")
-        _refuse_clauses(node, ("order", "limit", "offset", "qualify", "windows"))
+        _refuse_clauses(node, ("limit", "offset", "qualify", "windows"))  # ORDER BY alone changes nothing
         node = join_subqueries(node, FromBinder(self.dataset).bind_rows, ctes)
         inner = self.bind_rows(node, ctes, prefix=prefix)
         if node.args.get("distinct"):
             node = _group_distinct(node, inner.scope)
+        node = take_single_values(node, inner)
         if node.args.get("group") is not None or any(has_aggregate(column) for column in node.expressions):
             return self._bind_per_person(node, inner, prefix)
         if node.args.get("having") is not None:
@@ -167,13 +170,16 @@ class FromBinder:
         return Relation(source, (), (part,)).filter(filters)
 
     def _bind_union(self, node: exp.Union, ctes: CTEs, prefix: str) -> Relation:
-        _refuse_clauses(node, ("order", "limit", "offset"))
+        _refuse_clauses(node, ("limit", "offset"))
         parts = [self._bind_subquery(side, collect_ctes(node, ctes), "") for side in _list_union_sides(node)]
         shapes = [list(part.items[0].columns.items()) for part in parts]
         if len({len(shape) for shape in shapes}) != 1:
             raise build_syntax_refusal(
                 node, "The SELECTs of UNION ALL have different numbers of columns", "Select the same columns in each."
             )
+        if any(part.items[0].left_out for part in parts):
+            name = next(name for part in parts for name in sorted(part.items[0].left_out))
+            refuse_second(node, name, (name,))
         if not all(derive_extent(part.source).private for part in parts):
             raise build_syntax_refusal(
                 node, "UNION ALL cannot contain a public table", "Join the public table instead."
@@ -219,7 +225,7 @@ class FromBinder:
 
     def _compare_ids(self, node: exp.Intersect | exp.Except) -> exp.Select:
         """ids INTERSECT ids -> the ids that are among the others; EXCEPT -> those that are not."""
-        _refuse_clauses(node, ("order", "limit", "offset"))
+        _refuse_clauses(node, ("limit", "offset"))
         first: exp.Expr = node
         while isinstance(first, exp.SetOperation):
             first = first.this.unnest()
@@ -239,9 +245,17 @@ class FromBinder:
         return made
 
     def _bind_join(
-        self, left: Relation, node: exp.Join, ctes: CTEs, conditions: list[exp.Expr], named: list[exp.Column]
+        self,
+        left: Relation,
+        node: exp.Join,
+        ctes: CTEs,
+        conditions: list[exp.Expr],
+        tree: exp.Select,
     ) -> tuple[Relation, list[exp.Expr]]:
-        """Join one more item. Returns the conditions of WHERE that the join did not use as its own."""
+        """Join one more item. Returns the conditions of WHERE that the join did not use as its own.
+
+        `tree` is the SELECT whose FROM it is.
+        """
         right = self._bind_item(node.this, ctes, self._make_prefix())
         side, kind = node.side or "", node.kind or ""
         if node.args.get("method") not in (None, "", "NATURAL"):
@@ -255,7 +269,11 @@ class FromBinder:
             )
         if side == "RIGHT":
             left, right = right, left
+        alone = len(tree.args.get("joins") or []) == 1 and not derive_extent(left.source).private
+        if side and alone and derive_extent(right.source).private:
+            side = "" if ignores_rows_of_nobody(tree, Sides(left.scope, right.scope)) else side
         left, right = self._order_sides(node, left, right, outer=bool(side))
+        named = _list_named_columns(tree, node)
         return JoinBinder(node, left, right, bool(side), named).bind_with(conditions, self._make_prefix)
 
     def _order_sides(
@@ -291,18 +309,19 @@ def _refuse_clauses(node: exp.Expr, clauses: tuple[str, ...]) -> None:
 
 
 def _group_distinct(node: exp.Select, scope: Scope) -> exp.Select:
-    """SELECT DISTINCT id: one row for each person. Other different values may belong to several people."""
+    """SELECT DISTINCT id, x: one row for each person and x. Without an id, a row may belong to several people."""
+    selected = [one.unalias() for one in node.expressions]
     if (
         node.args.get("group") is not None
-        or len(node.expressions) != 1
-        or not scope.is_person(node.expressions[0].unalias())
+        or any(has_aggregate(one) or isinstance(one, exp.Star) for one in selected)
+        or not any(map(scope.is_person, selected))
     ):
         what = "SELECT DISTINCT[at] in a subquery drops rows that may belong to several people"
-        hint = "Write SELECT DISTINCT of the person's id alone, or COUNT(DISTINCT x) in the outer SELECT."
+        hint = "Select the person's id too: another question. Or write COUNT(DISTINCT x) in the outer SELECT."
         raise build_syntax_refusal(node, what, hint)
     made = node.copy()
     made.set("distinct", None)
-    made.set("group", exp.Group(expressions=[node.expressions[0].unalias().copy()]))
+    made.set("group", exp.Group(expressions=[one.copy() for one in selected]))
     return made
 
 

@@ -15,7 +15,6 @@ A_DAY = "A question means the same whenever it is asked: write the day itself, a
 FORMAT_KEYS = (
     "Group by DATE_TRUNC('month', day), and write STRFTIME(DATE_TRUNC('month', day), '%Y-%m') after SELECT: it is free."
 )
-INTERVALS = "The answer has the interval of every number: answer.intervals, to_pandas(intervals=True). It is free."
 NO_REGULAR_EXPRESSIONS = (
     "Only patterns of finitely many texts are read, such as '^A[12]$' or 'cat|dog': engines differ in other regular "
     "expressions and in the time that they take. LIKE, ILIKE, STARTS_WITH, ENDS_WITH and CONTAINS can express many."
@@ -109,9 +108,12 @@ FUNCTION_HINTS = {
     "LOGICAL_OR": "COUNT_IF(c) is above 0 if some row meets c. It is noisy, so one row does not show.",
     "LOGICAL_AND": "COUNT_IF(NOT c) is 0 if every row meets c. It is noisy, so one row does not show.",
     "EXCLUDE": "Rows of private data are never shown. Select COUNT(*) or another aggregate instead.",
+    "DATENAME": "Write MONTHNAME(day), DAYNAME(day), or EXTRACT(month FROM day).",
+    "STRLEN": "It counts bytes. LENGTH(x) counts letters: the same number if all of them are ASCII.",
+    "PRINTF": "Write FORMAT('{:.2f}', x) for printf('%.2f', x).",
     "NOW": A_DAY, "GETDATE": A_DAY, "TODAY": A_DAY,
     "TIME_BUCKET": "Group by DATE_TRUNC('week', day) or FLOOR((day - DATE '2026-01-01') / 7).",
-    "ANY_VALUE": ONE_VALUE, "DP_INTERVAL_LOW": INTERVALS, "DP_INTERVAL_HIGH": INTERVALS,
+    "ANY_VALUE": ONE_VALUE,
     "GEOMETRIC_MEAN": "Write EXP(AVG(LN(x))), with a lower bound of x above 0.",
     "GEOMEAN": "Write EXP(AVG(LN(x))), with a lower bound of x above 0.",
     "PRODUCT": "Write EXP(SUM(LN(x))), with a lower bound of x above 0.",

@@ -24,9 +24,8 @@ def take_named_arguments(tokens: list[Token]) -> bool:
         if token.token_type is TokenType.VAR and token.text.upper() in ANON:
             token.text = ANON[token.text.upper()]
     reported = False
-    for place in range(len(tokens) - 1, -1, -1):
-        if place < len(tokens) and tokens[place].token_type is TokenType.FARROW:
-            reported |= _take_one(tokens, place)
+    while arrows := [place for place, token in enumerate(tokens) if token.token_type is TokenType.FARROW]:
+        reported |= _take_one(tokens, arrows[-1])  # it moves the tokens before it
     return reported
 
 

@@ -129,6 +129,20 @@ def extract_seconds(node: exp.Expr) -> exp.Expr:
     return exp.Extract(this=exp.var("second" if isinstance(node, exp.Second) else "epoch"), expression=node.this)
 
 
+def cast_to_moment(node: exp.Expr) -> exp.Expr | None:
+    """TIMESTAMP(x) and DATETIME(x), as in BigQuery -> CAST(x AS TIMESTAMP)."""
+    given = [value for name, value in node.args.items() if name != "this" and value]
+    return None if given else exp.Cast(this=node.this.copy(), to=exp.DataType.build("timestamp"))
+
+
+def order_format(node: exp.Expr) -> exp.Expr | None:
+    """STRFTIME('%H', x), as in SQLite -> STRFTIME(x, '%H')."""
+    form, value = node.this, node.args.get("format")
+    if not (isinstance(form, exp.Literal) and form.is_string) or value is None or isinstance(value, exp.Literal):
+        return None
+    return exp.TimeToStr(this=value.copy(), format=form.copy())
+
+
 def compare_rows(node: exp.Expr) -> exp.Expr | None:
     """(a, b) IN ((1, 2), (3, 4)) in WHERE -> (a = 1 AND b = 2) OR (a = 3 AND b = 4).
 
@@ -208,5 +222,6 @@ OTHER_SPELLINGS: dict[type[exp.Expr], Callable[[exp.Expr], exp.Expr | None]] = {
     exp.Nvl2: choose_by_null, exp.Window: divide_by_total, exp.Like: compare_with_each, exp.ILike: compare_with_each,
     exp.Where: take_common_conditions, exp.In: compare_rows, exp.Second: extract_seconds,
     exp.TimeToUnix: extract_seconds, exp.UnixSeconds: extract_seconds, exp.Format: refuse_percent_signs,
+    exp.TimeToStr: order_format, exp.Timestamp: cast_to_moment,
     exp.Pi: write_pi, exp.SafeNegate: use_sign, **dict.fromkeys(SAFE_SIGNS, use_sign),
 }  # fmt: skip

@@ -54,7 +54,10 @@ OF_RESULTS: dict[type[exp.Expr], str] = {
 }  # fmt: skip
 SEVERAL: dict[type[exp.Expr], str] = {exp.Greatest: "greatest", exp.Least: "least", exp.Coalesce: "coalesce"}
 IN_OUTPUTS = "Select keys, aggregates, and expressions of these. docs/sql.md lists the functions."
-OUTPUT_HINTS = {"HISTOGRAM": f"Name the number of bins: {BINS}"}
+OUTPUT_HINTS = {
+    "HISTOGRAM": f"Name the number of bins: {BINS}",
+    "TO_CHAR": "Of a number, write FORMAT('{:.2f}', x): it is free. Of a date, use YYYY, MM, DD, HH24, MI and SS.",
+}
 OVER_GROUPS = (
     "Windows are computed over the groups of an answer: SELECT city, SUM(COUNT(*)) OVER () ... GROUP BY city. A window "
     "over rows would show rows of people."
@@ -94,7 +97,7 @@ class OutputBinder:
     def bind(self, node: exp.Expr) -> Output:
         """Bind one output column, or a part of one."""
         self.rows.count_part(node)
-        found = self._find_key(node) or self._find_alias(node)
+        found = self._find_key(node.this if isinstance(node, exp.AnyValue) else node) or self._find_alias(node)
         if found is not None:
             return found
         if isinstance(node, exp.Paren):

@@ -151,7 +151,12 @@ def _count_values(grouped: Grouped) -> int:
 
 
 def _bind_aggregated(rows: RowBinder, node: exp.Expr) -> Typed:
-    """Bind an expression in which every column is inside an aggregate."""
+    """Bind an expression in which every column is inside an aggregate. ANY_VALUE(x) is the smallest x."""
+    if isinstance(node, exp.AnyValue) and not has_aggregate(node.this):
+        if rows.bind(node.this).type == "text":
+            hint = "Group by it too, for one row for each person and value, or use COUNT(DISTINCT x) of it."
+            raise build_syntax_refusal(node, "A person may have several values of this text", hint)
+        return rows.bind(exp.Min(this=node.this.copy()))
     for column in node.find_all(exp.Column):
         above = column.parent
         while above is not None and above is not node.parent and not isinstance(above, (exp.Count, *FUNCTIONS)):

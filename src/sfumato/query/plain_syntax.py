@@ -315,8 +315,42 @@ def _rewrite_select(node: exp.Expr) -> exp.Expr | None:
         joins, changed = [*own, *joins], True
     if changed:
         source.set("this", first)
-        node.set("joins", joins)
+    flat = [part for join in joins for part in _open_brackets(join)]
+    if changed or len(flat) > len(joins):
+        node.set("joins", flat)
+    for item in (source, *flat):
+        _select_from_brackets(item)
     return None
+
+
+def _open_brackets(join: exp.Join) -> list[exp.Join]:
+    """JOIN (b JOIN c ON ...) ON ... -> JOIN b ON ... JOIN c ON ...: inner joins are the same in any order."""
+    inner = join.this
+    if not isinstance(inner, exp.Subquery) or inner.alias or not isinstance(inner.this, exp.Table | exp.Subquery):
+        return [join]
+    first, own = inner.this, inner.this.args.get("joins") or []
+    if any(one.side or one.args.get("method") for one in (join, *own)):
+        return [join]
+    first.set("joins", None)
+    on = join.args.get("on")
+    tables = set() if on is None else {column.table.lower() for column in on.find_all(exp.Column)}
+    join.set("this", first)
+    if len(own) == 1 and own[0].this.alias_or_name.lower() in tables and first.alias_or_name.lower() not in tables:
+        moved = own[0].this  # the condition is about the second table: it is joined first
+        own[0].set("this", first)
+        join.set("this", moved)
+    return [join, *own]
+
+
+def _select_from_brackets(item: exp.Expr) -> None:
+    """(a JOIN b USING (k)) AS q -> (SELECT * FROM a JOIN b USING (k)) AS q."""
+    inner = item.this
+    if not isinstance(inner, exp.Subquery) or not inner.alias or not isinstance(inner.this, exp.Table):
+        return
+    table = inner.this
+    joins = table.args.get("joins") or []
+    table.set("joins", None)
+    inner.set("this", exp.Select(expressions=[exp.Star()], from_=exp.From(this=table), joins=joins))
 
 
 def _rewrite_any(node: exp.Expr) -> exp.Expr | None:

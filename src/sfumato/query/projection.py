@@ -8,7 +8,7 @@ from sfumato.catalog.names import find_name
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.parse import build_syntax_refusal
 from sfumato.query.query import Typed
-from sfumato.query.relation import DERIVED, FromItem, Relation, Scope, read_column_name, refuse_second
+from sfumato.query.relation import DERIVED, FromItem, Relation, Scope, read_column_name
 from sfumato.query.row_expressions import RowBinder
 from sfumato.query.size_limits import refuse_large_expression
 from sfumato.query.tokens import shorten
@@ -22,20 +22,21 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
     links: dict[str, tuple[str, str]] = {}
     public: dict[str, int] = {}
     partners: dict[str, Typed] = {}
+    left_out: set[str] = set()
     for selected in node.expressions:
         if isinstance(selected, exp.Star) or (isinstance(selected, exp.Column) and isinstance(selected.this, exp.Star)):
             starred = isinstance(selected, exp.Star)
             shown = [item for item in scope.items if not item.hidden]
             for item in _find_items(scope, selected) if isinstance(selected, exp.Column) else shown:
-                for name in item.columns:
-                    if starred and name in item.merged:
-                        continue
-                    refuse_second(selected, name, columns)
-                    columns[name] = item.columns[name]
-                person |= item.person
-                links |= item.links
-                partners |= item.partners
-                public |= item.public or {}
+                names = [name for name in item.columns if not (starred and name in item.merged)]
+                taken = {name for name in names if find_name(name, columns) is not None}
+                left_out |= taken  # the first column has the name, as in DuckDB
+                added = {name: typed for name, typed in item.columns.items() if name in names and name not in taken}
+                columns |= added
+                person |= item.person & added.keys()
+                links |= {name: link for name, link in item.links.items() if name in added}
+                partners |= {name: partner for name, partner in item.partners.items() if name in added}
+                public |= {name: most for name, most in (item.public or {}).items() if name in added}
             continue
         name = read_column_name(selected, columns)
         bare = selected.unalias()
@@ -61,6 +62,7 @@ def bind_projection(node: exp.Select, inner: Relation) -> Relation:
         links,
         None if derive_extent(inner.source).private else public,
         partners=partners,
+        left_out=frozenset(left_out),
     )
     return replace(inner, items=(made,))
 

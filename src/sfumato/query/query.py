@@ -101,6 +101,24 @@ class QuantileIntervals:
 
 
 @dataclass(frozen=True, slots=True)
+class IntervalColumn:
+    """A column of an answer that shows an end of the interval of another column."""
+
+    name: str
+    place: int  # among all selected columns
+    of: str  # the name of the other column
+    upper: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleKeys:
+    """Keys that are columns of one public table, and the combinations of their values that its rows have."""
+
+    indexes: tuple[int, ...]
+    rows: frozenset[tuple[Scalar, ...]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A question about the rows of a private source, as `bind` resolved it."""
 
@@ -123,6 +141,8 @@ class Query:
     null_keys: bool = field(default=False, compare=False)  # a key may be NULL: such rows are in no group
     max_groups: int | None = None  # in which one person counts, at most; the catalog's bound holds too
     quantile_intervals: "QuantileIntervals | None" = None  # None: quantiles have no interval in value
+    possible_keys: tuple[PossibleKeys, ...] = ()  # other combinations are not shown
+    interval_columns: tuple[IntervalColumn, ...] = field(default=(), compare=False)  # ends of intervals that are shown
 
     @property
     def shown_names(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from sfumato.query.declared_columns import type_columns
 from sfumato.query.narrowed_values import Narrowings, combine_narrowings, narrow_value, read_narrowings
 from sfumato.query.parse import build_syntax_refusal, locate, locate_errors
 from sfumato.query.query import Typed
+from sfumato.query.sql_text import name_expression
 from sfumato.query.tokens import shorten
 
 DERIVED = "this subquery"  # in messages, and instead of a table's name
@@ -42,6 +43,7 @@ class FromItem:
     partners: Mapping[str, Typed] = field(
         default_factory=dict
     )  # a person's id that is NULL in rows of an outer join -> a value that is NULL in the same rows
+    left_out: frozenset[str] = frozenset()  # names of further columns of SELECT *, which an earlier column has
 
     @classmethod
     def build_from_table(cls, table: Table, alias: str, prefix: str) -> "FromItem":
@@ -145,10 +147,8 @@ class Scope:
 
 
 def read_column_name(selected: exp.Expr, names: Iterable[str]) -> str:
-    """The name of a column of a subquery. It must have one, and no earlier column may have the same."""
-    name = selected.alias_or_name
-    if not name:
-        raise build_syntax_refusal(selected, "A computed column of a subquery needs a name", "Name it with AS.")
+    """The name of a column of a subquery, as DuckDB names it. No earlier column may have the same."""
+    name = selected.alias_or_name or name_expression(selected)
     refuse_second(selected, name, names)
     return name
 

@@ -17,6 +17,7 @@ MOST_SECONDS_OF_CHECK = 10.0  # public rows stand in the SQL as they are
 SETTINGS = {
     "enable_external_access": "false", "threads": "1", "memory_limit": "1GB", "lock_configuration": "true",
     "python_enable_replacements": "false",  # a missing table is not looked for among Python's variables
+    "ieee_floating_point_ops": "false", "error_on_division_by_zero": "false",  # x / 0 is NULL, as elsewhere
 }  # fmt: skip
 Tables = tuple[tuple[tuple[str, str], ...], ...]
 

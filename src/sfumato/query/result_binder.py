@@ -13,6 +13,7 @@ from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.errors import QueryError
 from sfumato.query.decided_comparisons import add_caution
+from sfumato.query.different_rows import count_different_rows
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.empty_groups import warn_of_empty_groups
 from sfumato.query.finish import RELEASED, build_finish, select_released
@@ -26,6 +27,7 @@ from sfumato.query.query import Query
 from sfumato.query.row_expressions import has_aggregate
 from sfumato.query.schema_names import check_schema
 from sfumato.query.select_binder import SelectBinder, read_limit
+from sfumato.query.single_rows import take_single_values
 from sfumato.query.with_clause import CTEs, collect_ctes
 
 MOST_QUERIES = 16
@@ -108,6 +110,12 @@ class ResultBinder:
 
     def _transform_query(self, node: exp.Select, known: CTEs) -> exp.Query:
         """A SELECT over rows: it is released as it is, or its aggregates are, and DuckDB computes the rest."""
+        source = node.args.get("from_")
+        inner, _, scope = (None, "", known) if source is None else self._find_subquery(source.this, known)
+        bare = inner.unnest() if isinstance(inner, (exp.Paren, exp.Subquery)) else inner
+        counted = count_different_rows(node, bare, lambda rows: FromBinder(self.dataset).bind_rows(rows, scope))
+        if counted is not None:
+            return self._transform_query(counted, scope)
         binder = SelectBinder(node, self.dataset, known, self._options)
         try:
             query, types = binder.bind_plain()
@@ -221,7 +229,14 @@ class ResultBinder:
             return True
         if node.args.get("group") is None and not any(has_aggregate(column) for column in node.expressions):
             return False
-        return not FromBinder(self.dataset).groups_by_person(node, own)
+        return not self._has_own_rows(node, own)
+
+    def _has_own_rows(self, node: exp.Select, known: CTEs) -> bool:
+        """Has a SELECT with GROUP BY rows of people, or those of a public table whose keys occur once?"""
+        binder = FromBinder(self.dataset)
+        if self._is_public(node, known):
+            return take_single_values(node, binder.bind_rows(node, known)).args.get("group") is None
+        return binder.groups_by_person(node, known)
 
 
 def _expand_star(select: exp.Select) -> None:

@@ -1,5 +1,6 @@
 """One SELECT over rows of private tables -> Query. The clauses are resolved in the order of this file."""
 
+from collections.abc import Sequence
 from math import prod
 
 from sqlglot import exp
@@ -7,9 +8,11 @@ from sqlglot import exp
 from sfumato.catalog.dataset import Dataset
 from sfumato.catalog.names import find_name
 from sfumato.errors import MissingBounds
+from sfumato.kernel.expressions import Scalar
 from sfumato.kernel.plan import Key
 from sfumato.kernel.row_sources import derive_extent
 from sfumato.query.decided_comparisons import warn_of_undeclared
+from sfumato.query.decided_keys import add_decided_keys
 from sfumato.query.dp_options import DpOptions
 from sfumato.query.from_clause import FromBinder
 from sfumato.query.functions import MOST_KEYS
@@ -18,8 +21,10 @@ from sfumato.query.null_keys import has_null_key
 from sfumato.query.output_columns import Output, OutputBinder
 from sfumato.query.parse import build_syntax_refusal, locate
 from sfumato.query.per_group_bounds import add_up_people
+from sfumato.query.possible_keys import find_possible_keys
+from sfumato.query.public_keys import list_public_keys
 from sfumato.query.query import Aggregate, AggregateRef, KeyRef, Ordering, Post, Query, Typed
-from sfumato.query.relation import Relation, Scope, refuse_second
+from sfumato.query.relation import FromItem, Relation, Scope, refuse_second
 from sfumato.query.released_tables import find_sql_types
 from sfumato.query.row_expressions import RowBinder, has_aggregate
 from sfumato.query.row_subqueries import join_subqueries
@@ -40,12 +45,13 @@ class SelectBinder:
     def __init__(self, tree: exp.Select, dataset: Dataset, ctes: CTEs, options: DpOptions | None) -> None:
         tree = _group_distinct_rows(join_subqueries(tree, FromBinder(dataset).bind_rows, ctes))
         self.relation = FromBinder(dataset).bind_rows(tree, ctes)
+        self._dataset = dataset
         self._options = _check_dp_options(tree, options, self.relation)
         people = add_up_people(tree, self.relation)
         if people is not tree:
             tree, self.relation = people, FromBinder(dataset).bind_rows(people, ctes)
-        self.tree = tree
         _refuse_public(tree, self.relation, dataset)
+        self.tree = tree = add_decided_keys(tree, self.relation.scope, dataset)
         self.selected: list[exp.Expr] = tree.expressions
         if len(self.selected) > MOST_COLUMNS:
             what = f"The question has more than {MOST_COLUMNS} columns"
@@ -54,7 +60,7 @@ class SelectBinder:
         aliases = [node.alias for node in self.selected if node.alias]
         self.rows = RowBinder(Scope(self.relation.items, aliases, self.relation.narrowed))
         group = tree.args.get("group")
-        self.keys = _bind_keys(self.rows, group, self.selected, self.relation) if group is not None else []
+        self.keys = _bind_keys(self.rows, group, self.selected, self.relation, dataset) if group is not None else []
 
     def bind_plain(self) -> tuple[Query, SqlTypes]:
         """Bind a SELECT whose columns are keys, aggregates and arithmetic over them; and the types of its columns."""
@@ -122,6 +128,7 @@ class SelectBinder:
             offset,
             keys_alone=keys_alone,
             null_keys=has_null_key((typed for typed, _ in self.keys), self.relation.filters),
+            possible_keys=find_possible_keys([key for _, key in self.keys], self.relation, self._dataset),
         )
         refuse_large_query(self.tree, query)
         return query
@@ -172,22 +179,19 @@ def _number_name(name: str, names: list[str]) -> str:
 
 
 def _bind_keys(
-    rows: RowBinder, group: exp.Group, selected: list[exp.Expr], relation: Relation
+    rows: RowBinder, group: exp.Group, selected: list[exp.Expr], relation: Relation, dataset: Dataset
 ) -> list[tuple[Typed, Key]]:
     """Bind GROUP BY. A name refers to a column of the table first, and to an alias second."""
     found: list[tuple[Typed, Key]] = []
     nodes = group.expressions
     if group.args.get("all"):  # every selected column without an aggregate
         nodes = [node.unalias() for node in selected if not has_aggregate(node) and node.find(exp.Column)]
-    for key_node in nodes:
-        number = read_ordinal(key_node, len(selected))
-        node = key_node if number is None else selected[number].unalias()
-        if isinstance(key_node, exp.Column) and not key_node.table and not rows.scope.has_column(key_node.name):
-            aliased = (column.unalias() for column in selected if find_name(key_node.name, (column.alias,)))
-            node = next(aliased, key_node)
-        typed = rows.bind(node)
-        listed = list_key_values(typed, relation.items, relation.filters)
-        values = listed if listed and len(listed) <= MOST_KEYS else None
+    meant = [_find_meaning(key_node, selected, rows.scope) for key_node in nodes]
+    bound = [rows.bind(node) for node in meant]
+    listed = _list_values(bound, list_public_keys(meant, rows.scope, dataset), relation)
+    if _count_groups(listed) > MOST_CELLS:  # without the values of public rows, these keys may be undeclared
+        listed = _list_values(bound, relation.items, relation)
+    for key_node, typed, values in zip(nodes, bound, listed, strict=True):
         if values is None and not (typed.type in UNDECLARED_KEY_TYPES or typed.whole):
             hint = (
                 "A real number has too many values to be keys. Its bins are another question, which can be answered: "
@@ -200,10 +204,31 @@ def _bind_keys(
             found.append((typed, Key(typed.expression, values)))
     if len(found) > MOST_GROUPINGS:
         raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_GROUPINGS} keys", "Group by fewer keys.")
-    if prod(len(key.values) for _, key in found if key.values is not None) > MOST_CELLS:
+    if _count_groups([key.values for _, key in found]) > MOST_CELLS:
         hint = "Group by fewer keys, or by coarser ones."
         raise build_syntax_refusal(group, f"GROUP BY has more than {MOST_CELLS:,} possible groups", hint)
     return found
+
+
+def _list_values(keys: list[Typed], items: Sequence[FromItem], relation: Relation) -> list[tuple[Scalar, ...] | None]:
+    """The values of each key; None where they are unknown or too many."""
+    found = [list_key_values(typed, items, relation.filters) for typed in keys]
+    return [values if values and len(values) <= MOST_KEYS else None for values in found]
+
+
+def _count_groups(listed: Sequence[tuple[Scalar, ...] | None]) -> int:
+    return prod(len(values) for values in listed if values is not None)
+
+
+def _find_meaning(key: exp.Expr, selected: list[exp.Expr], scope: Scope) -> exp.Expr:
+    """GROUP BY 1 means the first selected column. A name means a column of a table first, and an alias second."""
+    number = read_ordinal(key, len(selected))
+    if number is not None:
+        return selected[number].unalias()
+    if isinstance(key, exp.Column) and not key.table and not scope.has_column(key.name):
+        aliased = (column.unalias() for column in selected if find_name(key.name, (column.alias,)))
+        return next(aliased, key)
+    return key
 
 
 def read_ordinal(node: exp.Expr, columns: int) -> int | None:

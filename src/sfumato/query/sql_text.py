@@ -35,8 +35,14 @@ def _write(tree: exp.Expr) -> str:
 def name_expression(node: exp.Expr) -> str:
     """The name of an output column that has no other: its text in lower case."""
     tree = node.copy()
-    for part in list(tree.find_all(exp.Distinct)):
-        _print_list(part)
+    for part in list(tree.find_all(exp.Distinct, exp.ToChar)):
+        if isinstance(part, exp.Distinct):
+            _print_list(part)
+            continue
+        given = [part.this.copy(), *([part.args["format"].copy()] if part.args.get("format") else [])]
+        made = exp.Anonymous(this="TO_CHAR", expressions=given)  # the printer would leave the format out
+        tree = made if part is tree else tree
+        part.replace(made)
     return tree.sql(dialect="duckdb").lower()
 
 

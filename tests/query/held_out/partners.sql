@@ -35,6 +35,7 @@ SELECT COUNT(age) AS count_age, AVG(LEAST(GREATEST(age, 20), 60)) AS clamped FRO
 
 SELECT SUM(CASE WHEN TRY_CAST(age AS INTEGER) BETWEEN 18 AND 40 THEN 1 ELSE 0 END) AS n FROM t1
 
---: refused unknown-name
+--: about
 SELECT score, DP_INTERVAL_LOW(n), DP_INTERVAL_HIGH(n) FROM (SELECT score, COUNT(*) AS n FROM t1 GROUP BY score)
+--~ SELECT score, COUNT(*), COUNT(*) FROM t1 GROUP BY score
 
