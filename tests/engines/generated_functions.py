@@ -45,6 +45,10 @@ class Functions:
         text, day = self.text(depth - 1), self.day(depth - 1)
         positive = same("ABS({})", one)
         forms = [
+            other("SAFE_ADD({}, {})", "({} + {})", one, two), other("SAFE_SUBTRACT({}, {})", "({} - {})", one, two),
+            other("SAFE_MULTIPLY({}, 2)", "({} * 2)", one), other("SAFE_NEGATE({})", "(0 - {})", one),
+            same("({} + PI())", one), other("DAY(TIMESTAMP({}))", "DAY({})", day),
+            other("CHOOSE({}, 5, 7)", "CASE TRUNC({}) WHEN 1 THEN 5 WHEN 2 THEN 7 END", one),
             same("({} + {})", one, two), same("({} - {})", one, two), same("({} * 2)", one), same("({} / 4)", one),
             same("ABS({})", one), same("FLOOR({})", one), same("CEIL({})", one), same("CEILING({})", one),
             same("ROUND({})", one), same("ROUND({}, 1)", one), same("TRUNC({})", one),

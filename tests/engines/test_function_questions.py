@@ -74,11 +74,11 @@ KEYS = [
 ]  # fmt: skip
 NUMBERS += [
     "SAFE_ADD(age, 3)", "SAFE_SUBTRACT(age, 3)", "SAFE_MULTIPLY(age, 3)", "SAFE_NEGATE(age)", "age + PI()",
-    "CHOOSE(age - 10, 5, 7, 9)",
+    "CHOOSE(age - 10, 5, 7, 9)", "DAY(TIMESTAMP(born))",
 ]  # fmt: skip
 PLAIN = {"age // 10": "FLOOR(age / 10)",
          "SAFE_ADD(age, 3)": "age + 3", "SAFE_SUBTRACT(age, 3)": "age - 3", "SAFE_MULTIPLY(age, 3)": "age * 3",
-         "SAFE_NEGATE(age)": "-age",
+         "SAFE_NEGATE(age)": "-age", "DAY(TIMESTAMP(born))": "DAY(born)",
          "CHOOSE(age - 10, 5, 7, 9)": "CASE age - 10 WHEN 1 THEN 5 WHEN 2 THEN 7 WHEN 3 THEN 9 END",
          "DECODE(city, 'Rome', 1, 'Oslo', 2, 0) > 1": "COALESCE(city = 'Oslo', FALSE)",
          "DECODE(city, 'Rome', 'it', 'other')": "CASE WHEN city = 'Rome' THEN 'it' ELSE 'other' END",

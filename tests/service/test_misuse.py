@@ -133,7 +133,7 @@ def test_one_user_has_one_rate_however_the_requests_are_signed(clinic):
 
 def test_questions_of_pages_are_limited_and_take_no_thread_of_other_pages(clinic, slow):
     statuses = []
-    with open_client(clinic, wait_seconds=60) as client, open_client_of(client) as other:
+    with open_client(clinic, wait_seconds=60, most_running=4) as client, open_client_of(client) as other:
         csrf = sign_in(client, "ann")
         sign_in(other, "bob")
 
